@@ -261,6 +261,27 @@ mod tests {
         assert_eq!(size_of::<Option<Number>>(), 4);
     }
 
+    #[test]
+    fn growing_and_shrinking_cost_little_for_each_of_what_comes_and_goes() {
+        let mut arena = Arena::<Number, usize>::default();
+        let (mut keys, mut rooms) = (Vec::new(), Vec::new());
+        for number in 0..10_000 {
+            keys.push(arena.add(number));
+            rooms.push(arena.entries.capacity());
+        }
+        rooms.dedup();
+        assert!(rooms.len() < 100, "made anew {} times", rooms.len());
+        let room = arena.entries.capacity();
+        for number in 1..=4_000 {
+            arena.remove(keys.pop().unwrap());
+            assert_eq!((arena.removed, arena.entries.capacity()), (number, room), "it is not gone through");
+        }
+        while arena.len() > room / 2 - 500 {
+            arena.remove(keys.pop().unwrap());
+        }
+        assert!(arena.entries.capacity() < 6_000);
+    }
+
     proptest! {
         #[test]
         fn an_arena_is_a_map_that_makes_its_keys(steps in proptest::collection::vec((0..3_u8, 0..400_usize), 0..1200)) {

@@ -69,3 +69,36 @@ impl<K: Key, T: Keyed> Index<K, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::SlotKey;
+
+    impl Keyed for String {
+        type By<'a> = &'a str;
+
+        fn by(&self) -> &str {
+            self
+        }
+    }
+
+    #[test]
+    fn what_is_left_has_room_for_as_many_again_and_not_for_far_more() {
+        let (mut arena, mut index) = (Arena::<SlotKey, String>::default(), Index::<_, String>::default());
+        let keys: Vec<_> = (0..4_000).map(|number: usize| arena.add(number.to_string())).collect();
+        keys.iter().for_each(|at| index.insert(&arena, *at));
+        let mut made_anew = 0;
+        for at in keys {
+            let before = index.table.capacity();
+            index.remove(&arena, at);
+            arena.remove(at);
+            let room = index.table.capacity();
+            if room < before / 2 {
+                made_anew += 1;
+                assert!((2 * index.len()..=4 * index.len()).contains(&room), "{room} for {}", index.len());
+            }
+        }
+        assert!((3..8).contains(&made_anew), "{made_anew} times");
+    }
+}

@@ -91,9 +91,6 @@ impl<V> Cache<V> {
             self.restart_within(id, list);
             self.repeat_errors_within(at, list);
         }
-        if watchers == 1 {
-            self.store.idle.remove(target);
-        }
         match watchers {
             1 => Subscribed::First,
             _ if self.selects_alone(id, target) => Subscribed::Selecting,

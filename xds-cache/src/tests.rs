@@ -357,6 +357,16 @@ fn rule_048_a_repeated_wildcard_sends_what_its_globs_sent_too() {
 }
 
 #[test]
+fn rule_048_a_wildcard_sends_again_what_was_sent_by_name_be_it_the_first_that_ever_changed() {
+    let mut world = World::relay();
+    let id = world.subscriber(&["a"]);
+    world.put("a", "1");
+    assert_eq!(world.pull(id), ["a@1"]);
+    world.cache.subscribe(id, &Interest::Wildcard);
+    assert_eq!(world.pull(id), ["a@1"]);
+}
+
+#[test]
 fn rule_048_a_glob_asked_for_after_the_first_request_sends_what_that_said_is_held() {
     let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
     world.put(MEMBER, "1");

@@ -36,4 +36,9 @@ impl Idle {
         self.since.remove(&target);
         Some(target)
     }
+
+    #[cfg(test)]
+    pub(crate) fn targets(&self) -> impl Iterator<Item = Target> {
+        self.order.values().copied()
+    }
 }

@@ -64,6 +64,11 @@ impl NameSet {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn is_indexed(&self) -> bool {
+        self.by_glob.is_some()
+    }
+
     #[inline(always)]
     fn removed(&mut self, name: &ResourceName) {
         if self.by_glob.is_some() {
@@ -134,6 +139,19 @@ mod tests {
 
     fn glob(number: usize) -> ResourceName {
         format!("xdstp://a/T/{number}/*").parse().unwrap()
+    }
+
+    #[test]
+    fn few_are_gone_through_and_more_are_indexed_while_there_are_any() {
+        for (count, indexed) in [(FEW, false), (FEW + 1, true)] {
+            let mut set = NameSet::default();
+            set.extend((0..count).map(name));
+            assert!(!set.is_indexed(), "nobody looks for members");
+            set.expect_globs();
+            assert_eq!(set.is_indexed(), indexed);
+            while set.pop_first().is_some() {}
+            assert!(!set.is_indexed());
+        }
     }
 
     proptest! {

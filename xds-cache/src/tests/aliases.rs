@@ -284,3 +284,16 @@ fn rule_105_what_an_error_spared_is_gone_once_its_name_stands_for_what_is_not_as
         assert_eq!(world.pull(holds), [format!("-{held}")]);
     }
 }
+
+#[test]
+fn rule_105_what_an_alias_stood_for_when_that_was_sent_may_be_held_by_it_until_the_change_is_told() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&["*", ALIAS]);
+    world.host("1");
+    assert_eq!(world.pull(id), ["rc/shop@1"]);
+    world.alias("rc/new", &[ALIAS], "1");
+    let may_hold = world.cache.may_hold(id, &interest(ALIAS));
+    assert!([HOST, "rc/new"].iter().all(|text| may_hold.contains(&name(text))), "{may_hold:?}");
+    world.pull(id);
+    assert!(!world.cache.may_hold(id, &interest(ALIAS)).contains(&name(HOST)));
+}

@@ -66,6 +66,23 @@ fn an_answered_collection_goes_as_a_whole() {
 }
 
 #[test]
+fn an_answered_collection_goes_as_a_whole_after_a_restart_too() {
+    let mut world = world(2);
+    let id = world.subscriber(&[GLOB]);
+    world.put(MEMBER, "1");
+    world.put(OTHER, "1");
+    world.answered(GLOB);
+    world.cache.close(id);
+    let known: Vec<_> = world.cache.snapshot(world.now).map(|known| known.map(|value| *value)).collect();
+    world.cache = Cache::restore(world.cache.store.options.clone(), known, world.now);
+    assert!(world.cache.is_known(&world.of, &interest(GLOB)));
+    world.subscriber(&["a"]);
+    world.put("a", "1");
+    assert_eq!(world.held(), ["a"]);
+    assert!(!world.cache.is_known(&world.of, &interest(GLOB)));
+}
+
+#[test]
 fn a_batch_evicts_when_all_of_it_is_in() {
     let mut world = world(1);
     let id = world.subscriber(&["b"]);

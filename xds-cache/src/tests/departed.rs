@@ -210,6 +210,20 @@ fn what_a_glob_covers_stays_while_it_is_asked_for_by_name_anew() {
     assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
 }
 
+#[test]
+fn rule_122_what_was_in_a_full_state_by_a_name_that_is_left_stays_by_what_was_asked_for_since() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&["a"]);
+    world.put("a", "1");
+    assert_eq!(world.full_state(id, Removals::Defer), ["a@1"]);
+    world.cache.subscribe(id, &super::interest("*"));
+    world.cache.unsubscribe(id, &super::interest("a"));
+    world.remove("a");
+    world.put("b", "1");
+    assert_eq!(world.full_state(id, Removals::Defer), ["a@1", "b@1"]);
+    assert_eq!(world.full_state(id, Removals::Include), ["b@1"]);
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Put(usize, u8),

@@ -48,3 +48,14 @@ fn who_pulled_after_an_edit_was_dropped_is_named_once() {
     edit.put(&world.of, &name("a"), Resource::unversioned(2, 0));
     assert!(edit.finish().into_iter().eq([id]));
 }
+
+#[test]
+fn an_edit_records_errors() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&["a"]);
+    world.pull(id);
+    let mut edit = world.cache.edit(world.now);
+    edit.fail(&world.of, &name("a"), ResourceError::new(7, "why"));
+    assert!(edit.finish().into_iter().eq([id]));
+    assert_eq!(world.cache.error(&world.of, &name("a")).map(|error| error.code), Some(7));
+}

@@ -200,3 +200,36 @@ fn rule_117_an_error_that_only_who_asked_was_told_is_no_news_to_others_when_it_c
     world.pull(glob);
     assert!(!told(&mut world, MEMBER), "it is the same error");
 }
+
+#[test]
+fn rule_099_the_end_of_a_glob_s_error_is_no_news_of_what_is_in_it() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&[GLOB]);
+    world.put(MEMBER, "1");
+    world.pull(id);
+    world.fail(GLOB, 14);
+    world.pull(id);
+    world.cache.pull_errors(id, Removals::Include, &mut |_| ControlFlow::Continue(()));
+    world.answered(GLOB);
+    world.remove(MEMBER);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")], "it is not said to be empty");
+}
+
+#[test]
+fn rule_117_what_is_sent_again_because_it_was_left_has_its_error_told_again_too() {
+    let mut world = World::authoritative();
+    world.put(MEMBER, "1");
+    world.fail(MEMBER, 14);
+    let id = world.subscriber(&[GLOB, MEMBER]);
+    let told = |world: &mut World| {
+        let (mut errors, said) = (0, world.pull(id));
+        world.cache.pull_errors(id, Removals::Include, &mut |_| {
+            errors += 1;
+            ControlFlow::Continue(())
+        });
+        (said, errors)
+    };
+    assert_eq!(told(&mut world), (vec![format!("{MEMBER}@1")], 1));
+    world.cache.unsubscribe(id, &interest(MEMBER));
+    assert_eq!(told(&mut world), (vec![format!("{MEMBER}@1")], 1));
+}

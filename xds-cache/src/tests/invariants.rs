@@ -17,6 +17,7 @@ pub(super) fn check<V>(cache: &Cache<V>) {
     check_errors(cache);
     check_aliases(cache);
     check_selections(cache);
+    check_idle(cache);
     let present: usize = cache.store.slots().values().map(|slot| slot.state.count()).sum();
     assert_eq!(cache.store.present, present);
     let is_there = |at: &SlotKey| cache.store.slots().get(*at).is_some_and(|slot| slot.state.resource().is_some());
@@ -38,7 +39,7 @@ pub(super) fn check<V>(cache: &Cache<V>) {
 fn check_selections<V>(cache: &Cache<V>) {
     assert!(cache.store.unsettled.is_empty(), "an edit is settled when it ends");
     let mut lookers = BTreeMap::new();
-    for subscriber in cache.subscribers.all.values() {
+    for (key, subscriber) in cache.subscribers.all.iter() {
         for name in subscriber.looked.iter() {
             let (Some(look), Some(at)) = (subscriber.looked.get(name), cache.store.slot_of(subscriber.type_key, name))
             else {
@@ -49,11 +50,21 @@ fn check_selections<V>(cache: &Cache<V>) {
                 *lookers.entry((at, subscriber.selector)).or_default() += 1;
             }
         }
+        let of = subscriber.type_key;
+        let is_told = |name: &&ResourceName| subscriber.owed.removals().contains(name);
+        for name in subscriber.looked.iter().filter(|name| !is_told(name)) {
+            assert!(cache.is_wanted(cache.subscribers.id_of(key), of, name), "{name} is looked at for nothing");
+            let has_variants = cache.store.slot_of(of, name).is_some_and(|at| cache.store[at].state.varied().is_some());
+            let needed = has_variants || subscriber.has_work() || !subscriber.looked.knows_absent(name);
+            assert!(needed, "{name} has no variants to look at, and the subscriber none of it");
+        }
     }
     let mut kept = BTreeMap::new();
     for (at, slot) in cache.store.slots().iter() {
         let varied = slot.state.varied();
         assert!(varied.is_none_or(|varied| varied.len() > 0), "{} has no variant", slot.name);
+        let came = varied.into_iter().flat_map(|varied| varied.came.iter().map(|turn| varied.variant(&turn.variant)));
+        assert!(came.flatten().count() == varied.map_or(0, |varied| varied.came.iter().count()), "{} came", slot.name);
         let selections = varied.into_iter().flat_map(Varied::lookers);
         kept.extend(selections.map(|(key, lookers)| ((at, key), lookers)));
     }
@@ -65,6 +76,30 @@ fn check_selections<V>(cache: &Cache<V>) {
         }
     }
     assert_eq!(cache.subscribers.selecting, selecting);
+}
+
+/// What may be evicted is found when there is no room for it.
+fn check_idle<V>(cache: &Cache<V>) {
+    let Cache { store, .. } = cache;
+    let mut idle = BTreeSet::new();
+    for target in store.idle.targets() {
+        assert!(store.capacity().is_some(), "nothing is evicted");
+        match target {
+            Target::Slot(at) => assert!(store.slots().contains(at), "a name that is forgotten"),
+            Target::List(at) => assert!(store.lists().contains(at), "a collection that is forgotten"),
+        }
+        idle.insert(target);
+    }
+    let wanted = |at: ListKey| store[at].watchers.count > 0;
+    for (at, list) in store.lists().iter().filter(|(at, list)| !wanted(*at) && list.live > 0) {
+        let is_found = list.answer == Answer::None || idle.contains(&Target::List(at));
+        assert!(is_found || store.capacity().is_none(), "an answer that stays for good");
+    }
+    for (at, slot) in store.slots().iter().filter(|(at, slot)| slot.state.is_present() && !store.is_watched(*at)) {
+        let within = || slot.lists().filter(|list| store[*list].answer != Answer::None);
+        let is_found = slot.lists().any(wanted) || within().next().is_some() || idle.contains(&Target::Slot(at));
+        assert!(is_found || store.capacity().is_none(), "{} stays for good", slot.name);
+    }
 }
 
 /// What is kept by glob is what a look at each name says.
@@ -231,6 +266,7 @@ fn check_aliases<V>(cache: &Cache<V>) {
         assert_eq!(listed, names.iter().map(|name| of.aliases.of(name).len()).sum::<usize>());
     }
     for subscriber in cache.subscribers.all.values() {
+        assert_eq!(subscriber.aliased.is_empty(), subscriber.aliased.links().next().is_none());
         assert!(subscriber.aliased.links().all(|at| subscriber.links.contains(&at)), "sent by a link that is gone");
     }
 }

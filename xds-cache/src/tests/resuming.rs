@@ -194,3 +194,62 @@ fn rule_105_what_was_held_by_an_alias_that_ends_while_the_rest_is_looked_at_is_g
         assert!(told.contains(&"-0".to_owned()), "{number}: {told:?}");
     }
 }
+
+#[test]
+fn who_has_nothing_left_to_compare_is_not_asked_what_it_brought_along() {
+    let mut world = World::relay();
+    let id = world.subscriber(&["*"]);
+    resume(&mut world, id, &[("a", "1"), ("b", "1")]);
+    world.put("a", "1");
+    assert_eq!(world.pull(id), [""; 0]);
+    assert_eq!(world.cache.subscribers.bringing.len(), 1);
+    world.answered("*");
+    assert_eq!(world.pull(id), ["-b"]);
+    assert!(world.cache.subscribers.bringing.is_empty());
+}
+
+#[test]
+fn rule_086_that_nothing_is_there_is_said_though_a_pull_paused_before_it_had_said_anything() {
+    let mut world = World::new(Options { authoritative: true, ..FEW_LOOKS });
+    let held: Vec<_> = (0..30).map(|number| format!("xdstp://x/T/d/{number}")).collect();
+    held.iter().for_each(|text| drop(world.put(text, "1")));
+    let id = world.subscriber(&["*", GLOB]);
+    world.cache.resume(id, held.iter().map(|text| (name(text), "1".into())));
+    let (mut pulls, mut empty) = (0, false);
+    while world.cache.has_work(id) {
+        let (said, pulled) = world.pull_as(id, Removals::Include);
+        assert_eq!(said, [""; 0], "it has all of the glob, and there is none else");
+        empty |= pulled.empty;
+        pulls += 1;
+    }
+    assert!(pulls > 1 && empty);
+}
+
+#[test]
+fn what_is_to_be_told_as_gone_is_not_gone_through_for_each_glob_that_is_asked_for() {
+    let mut world = World::relay();
+    let id = world.subscriber(&["*"]);
+    world.answered("*");
+    world.pull(id);
+    let held: Vec<_> = (0..100).map(|number| format!("gone {number}")).collect();
+    world.cache.resume(id, held.iter().map(|text| (name(text), "1".into())));
+    world.cache.subscribe(id, &interest(GLOB));
+    let removals = world.cache.subscribers[id].owed.removals();
+    assert!(removals.is_indexed());
+    assert_eq!(world.pull(id).len(), held.len());
+}
+
+#[test]
+fn rule_048_each_time_a_collection_is_asked_for_again_what_was_said_to_be_held_since_is_sent() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    let id = world.subscriber(&["*"]);
+    for _ in 0..2 {
+        resume(&mut world, id, &[("a", "1")]);
+        world.cache.subscribe(id, &Interest::Wildcard);
+        world.cache.subscribe(id, &Interest::Wildcard);
+        assert_eq!(world.pull(id), ["a@1"]);
+        world.put("a", "2");
+        world.put("a", "1");
+    }
+}

@@ -1,5 +1,7 @@
 //! Ids of subscribers that are closed.
 
+use xdstp_uri::CanonicalText;
+
 use super::*;
 
 #[test]
@@ -53,4 +55,16 @@ fn an_id_that_another_source_made_is_no_subscriber_of_a_cache() {
     let other = SubscriberId::from_index(id.index() as u32);
     assert_eq!(other.index(), id.index());
     assert!(other != id && !world.cache.is_open(other));
+}
+
+#[test]
+fn who_is_closed_asks_for_nothing_by_a_text_that_is_known() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    let id = world.subscriber(&["b"]);
+    world.cache.close(id);
+    assert!(world.cache.subscribe_known(id, &CanonicalText::new("a")).is_none());
+    let other = world.subscriber(&["b"]);
+    assert!(world.cache.subscribe_known(id, &CanonicalText::new("a")).is_none());
+    assert_eq!(world.cache.interests(other).count(), 1);
 }

@@ -198,3 +198,14 @@ fn rule_102_globs_over_sotw_lose_members_by_absence() {
     server.remove(CLUSTERS, other);
     assert_eq!(client.ack(&mut server, CLUSTERS), [format!("C {MEMBER}@1")]);
 }
+
+#[test]
+fn rule_037_who_gives_up_what_was_not_answered_is_sent_nothing() {
+    let mut server = Server::relay();
+    server.put(CLUSTERS, MEMBER, "1");
+    let mut client = Client::sotw();
+    assert_eq!(client.names(&mut server, CLUSTERS, &[MEMBER]), [format!("C {MEMBER}@1")]);
+    client.ack(&mut server, CLUSTERS);
+    assert_eq!(client.names(&mut server, CLUSTERS, &[MEMBER, "*"]), [""; 0]);
+    assert_eq!(client.names(&mut server, CLUSTERS, &[MEMBER]), [""; 0]);
+}

@@ -223,3 +223,20 @@ fn a_name_that_does_not_parse_is_refused_in_words_over_sotw() {
         assert!(alone.names(&mut server, of, &[BAD]).join("|").contains(BAD));
     }
 }
+
+#[test]
+fn rule_034_what_stays_beside_an_error_stays_in_the_version() {
+    let mut server = Server::with(ENDPOINTS, &["a", "b"]);
+    let versions = |client: &Client| client.sotw.last().unwrap().version_info.clone();
+    let mut client = Client::sotw();
+    client.names(&mut server, ENDPOINTS, &["a", "b"]);
+    client.ack(&mut server, ENDPOINTS);
+    server.fail(ENDPOINTS, "a", 14);
+    assert_eq!(client.poll(&mut server), ["E !a:14"]);
+    client.ack(&mut server, ENDPOINTS);
+    server.put(ENDPOINTS, "b", "2");
+    assert_eq!(client.poll(&mut server), ["E b@2"]);
+    let mut other = Client::sotw();
+    assert_eq!(other.names(&mut server, ENDPOINTS, &["a", "b"]), ["E a@1 b@2"]);
+    assert_eq!(versions(&client), versions(&other));
+}

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use prost::Message;
-use xds_transport::Frame;
+use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::DeltaDiscoveryResponse;
+use xds_transport::{Frame, Protocol};
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server, payload};
 
@@ -213,10 +214,10 @@ fn rule_140_all_clients_share_one_body() {
     server.put_frame(CLUSTERS, "a", "1", frame.clone());
     for mut client in [Client::delta(), Client::delta(), Client::sotw(), Client::sotw()] {
         match client.stream.protocol() {
-            xds_transport::Protocol::Delta => {
+            Protocol::Delta => {
                 client.try_send(&mut server, Ask { of: CLUSTERS, ..Ask::default() }.encode()).unwrap();
             }
-            xds_transport::Protocol::Sotw => {
+            Protocol::Sotw => {
                 let request = xds_transport::wire::DiscoveryRequest { type_url: CLUSTERS.into(), ..Default::default() };
                 client.try_send(&mut server, request.encode_to_vec().into()).unwrap();
             }
@@ -225,4 +226,29 @@ fn rule_140_all_clients_share_one_body() {
         let shared = std::iter::from_fn(|| transmit.next_chunk()).any(|chunk| chunk.as_ptr() == frame.any().as_ptr());
         assert!(shared);
     }
+}
+
+#[test]
+fn rule_133_a_response_that_is_full_to_the_byte_takes_no_more() {
+    // Each a quarter of what a response holds: 4 bytes go with a name that is none.
+    let names: Vec<_> = (0..5).map(|n| format!("xdstp:{n}{}", "x".repeat(64 * 1024 - 11))).collect();
+    let mut client = Client::delta();
+    client.subscribe(&mut Server::origin(), ENDPOINTS, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    let counts: Vec<_> = client.delta.iter().map(|response| response.removed_resources.len()).collect();
+    assert_eq!(counts, [4, 1]);
+}
+
+#[test]
+fn no_chunk_is_longer_than_what_a_frame_holds() {
+    const FRAME: usize = 16 * 1024;
+    let names: Vec<_> = (0..100).map(|n| format!("xdstp:{n:02}{}", "x".repeat(1000))).collect();
+    let mut server = Server::origin();
+    let mut stream = Stream::new(Protocol::Delta, Settings::default());
+    let subscribe: Vec<_> = names.iter().map(String::as_str).collect();
+    let ask = Ask { of: ENDPOINTS, subscribe: &subscribe, ..Ask::default() }.encode();
+    stream.handle_message(server.now, ask, &mut server.cache).unwrap();
+    let mut transmit = stream.poll_transmit(server.now, &mut server.cache).unwrap().unwrap();
+    let chunks: Vec<_> = std::iter::from_fn(|| transmit.next_chunk()).map(|chunk| chunk.len()).collect();
+    let (last, full) = chunks.split_last().unwrap();
+    assert!(full.len() > 5 && *last <= FRAME && full.iter().all(|length| *length == FRAME), "{chunks:?}");
 }

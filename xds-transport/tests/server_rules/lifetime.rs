@@ -363,3 +363,46 @@ fn rule_148_looking_for_news_ends_with_the_resource() {
     }
     assert!(looks < 30, "{looks}");
 }
+
+#[test]
+fn rule_111_what_is_refreshed_alone_is_so_until_it_is_answered() {
+    let (mut server, mut client) = refusing();
+    for _ in 0..2 {
+        server.now += seconds(10);
+        assert_eq!(client.poll(&mut server).len(), 2);
+    }
+}
+
+#[test]
+fn rule_133_heartbeats_beyond_what_a_response_holds_go_in_the_next() {
+    let mut server = Server::origin();
+    // Each a quarter of what a response holds: 15 bytes go with a name.
+    let names: Vec<_> = (0..5).map(|n| format!("{n}{}", "x".repeat(64 * 1024 - 16))).collect();
+    names.iter().for_each(|name| put(&mut server, ENDPOINTS, name, "1", Some(30)));
+    let mut client = Client::delta().with_features(&FEATURES);
+    client.subscribe(&mut server, ENDPOINTS, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    client.settle(&mut server);
+    client.delta.clear();
+    server.now += seconds(10);
+    client.poll(&mut server);
+    let counts: Vec<_> = client.delta.iter().map(|response| response.resources.len()).collect();
+    assert_eq!(counts, [4, 1]);
+}
+
+#[test]
+fn rule_148_a_response_that_is_refused_says_nothing_of_what_was_only_looked_at() {
+    let mut server = Server::relay();
+    let frame = Frame::of_message(&ENDPOINTS.into(), &payload("a", "1"));
+    let frame = frame.with_wrapper(Bytes::new(), Some(seconds(60)), false);
+    server.put_frame(ENDPOINTS, "a", "1", frame.until(Some(server.now + seconds(60))));
+    server.put(ENDPOINTS, "b", "1");
+    let mut client = Client::delta().with_features(&FEATURES);
+    client.subscribe(&mut server, ENDPOINTS, &["a", "b"]);
+    client.ack(&mut server, ENDPOINTS);
+    server.now = client.stream.poll_timeout().unwrap();
+    assert!(client.poll(&mut server).is_empty(), "its origin is silent");
+    server.put(ENDPOINTS, "b", "2");
+    assert_eq!(client.poll(&mut server), ["E b@2"]);
+    client.nack(&mut server, ENDPOINTS);
+    assert!(client.stream.poll_timeout().is_some(), "the client has it, and it may live on");
+}

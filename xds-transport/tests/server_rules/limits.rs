@@ -292,3 +292,33 @@ fn types_and_names_that_are_refused_count_towards_the_limits() {
     let error = client.try_send(&mut server, sotw(&hosts, &["a", "b", &long])).unwrap_err();
     assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 });
 }
+
+#[test]
+fn versions_that_are_brought_along_count_over_all_types_and_for_each_kib() {
+    let mut settings = Settings::default();
+    settings.names_per_stream = 6;
+    let long = "v".repeat(3 * 1024);
+    for (holds, fits) in [(&[("c", "1"), ("d", "1")][..], true), (&[("c", &*long)], false)] {
+        let mut server = Server::origin();
+        let mut client = Client::new(Stream::new(Protocol::Delta, settings.clone()));
+        let first = Ask { of: CLUSTERS, holds: &[("a", "1"), ("b", "1"), ("c", "1")], ..Ask::default() };
+        client.try_send(&mut server, first.encode()).unwrap();
+        let second = client.try_send(&mut server, Ask { of: ENDPOINTS, holds, ..Ask::default() }.encode());
+        assert_eq!(second.is_ok(), fits, "{second:?}");
+    }
+}
+
+/// An ACK over SotW lists all that is wanted.
+#[test]
+fn a_list_that_is_repeated_does_not_take_long_however_many_names_it_has() {
+    let mut server = Server::origin();
+    let names: Vec<_> = (0..2000).map(|n| format!("n{n}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let mut stream = Stream::new(Protocol::Sotw, Settings::default());
+    let all = sotw(ENDPOINTS, &names);
+    assert!(stream.handle_quickly(server.now, all.clone(), &mut server.cache).unwrap().is_some());
+    stream.handle_message(server.now, all.clone(), &mut server.cache).unwrap();
+    assert_eq!(stream.handle_quickly(server.now, all, &mut server.cache), Ok(None));
+    let others = sotw(ENDPOINTS, &names[1..]);
+    assert!(stream.handle_quickly(server.now, others, &mut server.cache).unwrap().is_some());
+}

@@ -185,3 +185,20 @@ fn rule_126_some_names_are_answered_for_some_names() {
     let ask = Ask { of: ENDPOINTS, subscribe: &["b", "missing"], ..Ask::default() };
     assert_eq!(Client::delta().ask(&mut server, &ask), ["E b@1 -missing"]);
 }
+
+#[test]
+fn rule_122_a_wait_that_is_over_is_none() {
+    let mut server = Server::with(CLUSTERS, &["c"]);
+    server.put(ROUTES, "r", "1");
+    let mut client = Client::sotw();
+    client.names(&mut server, CLUSTERS, &[]);
+    client.names(&mut server, ROUTES, &["r"]);
+    client.ack(&mut server, ROUTES);
+    server.put(ROUTES, "r", "2");
+    server.put(CLUSTERS, "c", "2");
+    assert!(client.poll(&mut server).is_empty());
+    assert!(client.stream.poll_timeout().is_some());
+    client.drop_ack(&mut server, CLUSTERS);
+    assert_eq!(client.poll_one(&mut server).as_deref(), Some("C c@2"));
+    assert_eq!(client.stream.poll_timeout(), None);
+}

@@ -7,11 +7,11 @@ use prost::Message;
 use xds_matcher::draft::Subscription;
 use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::parameters::Locator;
-use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
+use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, DiscoveryResponse, Node, Status};
 use xds_transport::{Dialect, Frame, Protocol, Response, TypeRules};
 use xdstp_cache::{Selector, Variant};
 
-use crate::support::{CLUSTERS, ENDPOINTS, Server, payload};
+use crate::support::{self, CLUSTERS, ENDPOINTS, LISTENERS, Server, payload};
 
 /// The stream of a client that asks for clusters with parameters.
 struct Client {
@@ -525,4 +525,163 @@ fn a_set_of_parameters_is_no_longer_than_a_name_may_be() {
     };
     let refused = client.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache);
     assert!(refused.unwrap_err().to_string().starts_with("a set of dynamic parameters of 70004 bytes, "));
+}
+
+/// The resources of these names, each of which lives for thirty seconds, as a client that knows TTLs is sent them.
+fn living(server: &mut Server, client: &mut Client, names: &[&str]) -> String {
+    for name in names {
+        let frame = Frame::of_message(&CLUSTERS.into(), &payload(name, "1"));
+        server.put_frame(CLUSTERS, name, "1", frame.with_wrapper(Bytes::new(), Some(Duration::from_secs(30)), false));
+    }
+    let client_features = vec!["xds.config.supports-resource-ttl".to_owned()];
+    let locator = |name: &&str| Locator::new(*name, client.selector("a=1")).encode(Dialect::Final).unwrap();
+    let request = DeltaDiscoveryRequest {
+        node: Node { client_features, ..Default::default() }.encode_to_vec().into(),
+        type_url: CLUSTERS.into(),
+        resource_locators_subscribe: names.iter().map(locator).collect(),
+        ..Default::default()
+    };
+    client.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache).unwrap();
+    let told = client.stream.poll_transmit(server.now, &mut server.cache).unwrap().unwrap();
+    Response::from_delta_in(Dialect::Final, told.into_bytes()).unwrap().nonce
+}
+
+#[test]
+fn rule_111_what_lives_for_a_time_and_is_gone_is_not_looked_after() {
+    let (mut server, mut client) = (Server::origin(), Client::new(Dialect::Final));
+    living(&mut server, &mut client, &["cart"]);
+    assert!(client.stream.poll_timeout().is_some());
+    server.remove(CLUSTERS, "cart");
+    assert_eq!(client.poll(&mut server), ["-cart"]);
+    assert_eq!(client.stream.poll_timeout(), None);
+}
+
+#[test]
+fn rule_111_what_came_with_something_bad_is_refreshed_alone_until_that_is_accepted() {
+    let (mut server, mut client) = (Server::origin(), Client::new(Dialect::Final));
+    let response_nonce = living(&mut server, &mut client, &["bad", "good"]);
+    let error_detail = Some(Status { code: 3, message: "bad".into() });
+    let nack = DeltaDiscoveryRequest { type_url: CLUSTERS.into(), response_nonce, error_detail, ..Default::default() };
+    client.stream.handle_message(server.now, nack.encode_to_vec().into(), &mut server.cache).unwrap();
+    server.now += Duration::from_secs(10);
+    assert_eq!(client.poll(&mut server), ["bad@1", "good@1"], "which of them, each alone can tell");
+    server.now += Duration::from_secs(10);
+    assert_eq!(client.poll(&mut server), ["bad@1 good@1"], "both were accepted");
+}
+
+#[test]
+fn rule_122_what_one_of_several_sets_is_yet_to_be_sent_others_wait_for() {
+    let (mut server, prod, _) = with_two_variants();
+    server.put(LISTENERS, "l", "0");
+    let mut client = Client::new(Dialect::Final);
+    client.locate(&mut server, &[("cart", "env=prod"), ("cart", "env=test")]);
+    let listeners = support::Ask { of: LISTENERS, subscribe: &["l"], ..Default::default() }.encode();
+    client.stream.handle_message(server.now, listeners, &mut server.cache).unwrap();
+    assert_eq!(client.poll(&mut server), ["l@0"]);
+    let poll = |client: &mut Client, server: &mut Server| {
+        client
+            .stream
+            .poll_transmit(server.now, &mut server.cache)
+            .unwrap()
+            .map(|transmit| transmit.type_url.to_string())
+    };
+    for version in 2..10 {
+        change(&mut server, "cart", &[(&prod, &version.to_string())], &[]);
+        assert_eq!(poll(&mut client, &mut server).as_deref(), Some(CLUSTERS));
+    }
+    change(&mut server, "cart", &[(&prod, "10")], &[]);
+    server.put(LISTENERS, "l", "1");
+    assert_eq!(poll(&mut client, &mut server), None, "its window is full, and there is more");
+    server.now += Duration::from_secs(1);
+    assert_eq!(poll(&mut client, &mut server).as_deref(), Some(LISTENERS));
+}
+
+#[test]
+fn a_long_set_of_parameters_counts_for_each_kib_that_it_begins() {
+    let ask = |limit| {
+        let mut settings = Settings::default();
+        settings.names_per_stream = limit;
+        let client = &mut Client::over(Protocol::Delta, Dialect::Final, settings);
+        let server = &mut Server::origin();
+        let long = client.selector(&format!("a={}", "x".repeat(5_000)));
+        let request = DeltaDiscoveryRequest {
+            type_url: CLUSTERS.into(),
+            resource_locators_subscribe: vec![Locator::new("cart", long).encode(Dialect::Final).unwrap()],
+            ..Default::default()
+        };
+        client.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache)
+    };
+    ask(10).unwrap();
+    assert_eq!(ask(5).unwrap_err().to_string(), "more than 5 names on one stream");
+}
+
+#[test]
+fn what_is_refused_twice_counts_once() {
+    let mut settings = Settings::default();
+    settings.names_per_stream = 3;
+    let mut client = Client::over(Protocol::Delta, Dialect::Draft, settings);
+    let mut server = Server::origin();
+    // A range without bounds, of the name `bad`.
+    let bad = b"\x0a\x03bad\x12\x11\x0a\x0f\x0a\x05shard\x12\x06\x12\x04\x12\x02\x0a\x00";
+    let request = DeltaDiscoveryRequest {
+        type_url: CLUSTERS.into(),
+        resource_locators_subscribe: vec![Bytes::from_static(bad); 3],
+        ..Default::default()
+    };
+    client.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache).unwrap();
+    assert_eq!(client.poll(&mut server).len(), 1);
+    assert_eq!(client.stream.names(), 0, "it was told");
+}
+
+/// The longest resource beside which there is room for another fills the response but for one byte.
+#[test]
+fn rule_133_a_response_is_full_at_its_budget() {
+    const BUDGET: usize = 256 * 1024;
+    /// What a resource counts for beside its bytes.
+    const RESOURCE: usize = 384;
+    let first = |length: usize| {
+        let mut server = Server::origin();
+        let (of, prod) = (ENDPOINTS.into(), constraints("env=prod"));
+        for (name, length) in [("a", length), ("b", 1)] {
+            let mut edit = server.cache.edit(server.now);
+            let frame = Frame::of_message(&of, &payload(name, &"x".repeat(length)));
+            edit.put_variant(&of, &name.parse().unwrap(), &prod, frame.into_resource(Some("1".into())));
+            _ = edit.finish();
+        }
+        let mut client = Client::over(Protocol::Sotw, Dialect::Final, Settings::default());
+        let locator = |name| Locator::new(name, client.selector("env=prod")).encode(Dialect::Final).unwrap();
+        let resource_locators = vec![locator("a"), locator("b")];
+        let request = DiscoveryRequest { type_url: ENDPOINTS.into(), resource_locators, ..Default::default() };
+        client.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache).unwrap();
+        let told = client.stream.poll_transmit(server.now, &mut server.cache).unwrap().unwrap();
+        DiscoveryResponse::decode(told.into_bytes()).unwrap()
+    };
+    let (mut fits, mut fills) = (BUDGET - 2 * 1024, BUDGET);
+    while fills - fits > 1 {
+        let length = usize::midpoint(fits, fills);
+        if first(length).resources.len() > 1 { fits = length } else { fills = length }
+    }
+    let mut full = first(fills);
+    let whole = full.encoded_len();
+    assert_eq!(std::mem::take(&mut full.resources).len(), 1);
+    assert_eq!(whole - full.encoded_len() + RESOURCE, BUDGET);
+}
+
+#[test]
+fn rule_084_what_was_sent_for_one_set_says_nothing_of_what_another_holds() {
+    let mut server = Server::origin();
+    change(&mut server, "cart", &[(&constraints("env=prod"), "1")], &[]);
+    let mut client = Client::new(Dialect::Final);
+    let [prod, test] = ["env=prod", "env=test"].map(|text| ("*", text));
+    let locator = |(name, selects)| Locator::new(name, client.selector(selects)).encode(Dialect::Final).unwrap();
+    let request = DeltaDiscoveryRequest {
+        type_url: CLUSTERS.into(),
+        resource_locators_subscribe: [prod, test].map(locator).into(),
+        ..Default::default()
+    };
+    client.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache).unwrap();
+    assert!(client.stream.poll_transmit(server.now, &mut server.cache).unwrap().is_some(), "and is not acknowledged");
+    assert_eq!(client.ask(&mut server, &Ask { leaves: &[prod], ..Ask::default() }), [""; 0]);
+    let told = client.locate(&mut server, &[test]);
+    assert!(told.concat().is_empty(), "there was nothing for it: {told:?}");
 }

@@ -130,3 +130,15 @@ fn a_full_state_is_shown_as_accepted_by_its_version() {
     let last = client.sotw[2].version_info.clone();
     assert_eq!((version(&client), reception(&client)), (Some(last), Reception::Accepted));
 }
+
+#[test]
+fn a_session_shows_since_when_a_response_is_not_answered() {
+    for mut client in [Client::delta(), Client::sotw()] {
+        let mut server = Server::with(CLUSTERS, &["a"]);
+        let unanswered = |client: &Client| client.stream.sessions().next().unwrap().unanswered_since;
+        client.want(&mut server, CLUSTERS, &["a"]);
+        assert_eq!(unanswered(&client), Some(server.now), "{:?}", client.stream.protocol());
+        client.ack(&mut server, CLUSTERS);
+        assert_eq!(unanswered(&client), None);
+    }
+}

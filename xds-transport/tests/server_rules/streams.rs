@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::server::{NodeError, ProtocolError, Settings, Source, Stream, Tally};
-use xds_transport::wire::{DeltaDiscoveryResponse, DiscoveryRequest, Node};
+use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, Node};
 use xds_transport::{Frame, Protocol};
 use xdstp_cache::{
     Cache, Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
@@ -113,6 +113,7 @@ struct Tenants {
     plain: Cache<Frame>,
     featured: Cache<Frame>,
     is_featured: bool,
+    too_long_names: usize,
 }
 
 impl Tenants {
@@ -122,7 +123,7 @@ impl Tenants {
             server.put(CLUSTERS, "a", version);
             server.cache
         };
-        Self { plain: cache("plain"), featured: cache("featured"), is_featured: false }
+        Self { plain: cache("plain"), featured: cache("featured"), is_featured: false, too_long_names: 0 }
     }
 
     fn cache(&mut self) -> &mut Cache<Frame> {
@@ -131,6 +132,10 @@ impl Tenants {
 }
 
 impl Source for Tenants {
+    fn too_long_name(&mut self) {
+        self.too_long_names += 1;
+    }
+
     fn identify(&mut self, node: &Bytes) -> Result<(), NodeError> {
         let features = Node::decode(node.clone()).map_err(|error| NodeError::new(error.to_string()))?.client_features;
         self.is_featured = features.iter().any(|feature| feature == "envoy.lb.does_not_support_overprovisioning");
@@ -435,5 +440,29 @@ fn rule_139_responses_without_resources_say_it_too_and_have_nonces_of_their_own(
         nonces.sort();
         nonces.dedup();
         assert_eq!(nonces.len(), count, "{protocol:?}: rule 13");
+    }
+}
+
+#[test]
+fn rule_109_a_source_hears_of_each_text_that_is_too_long_for_a_name_once() {
+    let (fits, long) = ("x".repeat(64 << 10), "x".repeat((64 << 10) + 1));
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let mut tenants = Tenants::serving();
+        let mut stream = Stream::new(protocol, Settings::default());
+        for names in [&[&*fits, "a"][..], &[&*long, "a"], &[&*long, "a", "b"]] {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            let type_url = CLUSTERS.to_owned();
+            let request = match protocol {
+                Protocol::Delta => {
+                    DeltaDiscoveryRequest { type_url, resource_names_subscribe: names, ..Default::default() }
+                        .encode_to_vec()
+                }
+                Protocol::Sotw => {
+                    DiscoveryRequest { type_url, resource_names: names, ..Default::default() }.encode_to_vec()
+                }
+            };
+            stream.handle_message(crate::support::any_moment(), request.into(), &mut tenants).unwrap();
+        }
+        assert_eq!(tenants.too_long_names, 1, "{protocol:?}");
     }
 }

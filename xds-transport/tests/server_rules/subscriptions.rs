@@ -119,6 +119,16 @@ fn rule_084_what_crossed_and_was_told_as_gone_is_not_told_again() {
     server.remove(CLUSTERS, "a");
     assert_eq!(client.poll(&mut server), ["C -a"]);
     assert_eq!(client.subscribe(&mut server, CLUSTERS, &["*"]), ["C"]);
+
+    // It was told so before the client left anything that it is of.
+    let mut server = Server::with(CLUSTERS, &["a", "b"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &["*", "x"]);
+    client.unsubscribe(&mut server, CLUSTERS, &["x"]);
+    server.remove(CLUSTERS, "a");
+    assert_eq!(client.poll(&mut server), ["C -a"]);
+    client.unsubscribe(&mut server, CLUSTERS, &["*"]);
+    assert_eq!(client.subscribe(&mut server, CLUSTERS, &["*"]), ["C b@1"]);
 }
 
 #[test]

@@ -47,3 +47,73 @@ fn draft_a_variant_is_for_who_sends_its_values_or_none_of_its_keys() {
         assert_eq!(variant.is_for(&parameters(sent)), is_for, "{sent:?}");
     }
 }
+
+#[test]
+fn what_takes_the_place_of_a_variant_and_of_what_was_none_says_so_though_the_name_went_in_between() {
+    let mut world = World::authoritative();
+    let id = world.selecting(&parameters(&[("env", "prod")]), &["a"]);
+    world.put("a", "1");
+    assert_eq!(world.selected(id), ["a@1"]);
+    world.remove("a");
+    assert_eq!(world.select(id, Removals::Defer), [""; 0], "it waits");
+    world.vary("a", &[("env=prod", Some("2"))]);
+    assert_eq!(world.selected(id), ["a@2 (env=prod) for (true)"]);
+    world.remove("a");
+    world.put("a", "3");
+    assert_eq!(world.selected(id), ["a@3 for (env=prod)"]);
+    assert!(world.cache.subscribers[id].looked.is_empty(), "nothing is left of its variants");
+}
+
+#[test]
+fn a_variant_that_is_removed_went_at_that_moment() {
+    let age = Duration::from_secs(60);
+    let mut world = World::new(Options { tombstone_age: age, ..Options::default() });
+    let prod = parameters(&[("env", "prod")]);
+    world.vary(MEMBER, &[("env=prod", Some("1")), ("env=test", Some("1"))]);
+    world.now += 2 * age;
+    world.vary(MEMBER, &[("env=prod", None)]);
+    world.now += age / 2;
+    world.put("a", "1");
+    let id = world.selecting(&prod, &[GLOB]);
+    assert_eq!(world.selected(id), [format!("-{GLOB}"), format!("-{MEMBER} (env=prod)")]);
+    world.now += age / 2;
+    world.put("a", "2");
+    let late = world.selecting(&prod, &[GLOB]);
+    assert_eq!(world.selected(late), [format!("-{GLOB}")]);
+}
+
+#[test]
+fn of_two_forms_that_of_the_selector_comes_first_and_the_plain_one_is_final() {
+    let mut world = World::authoritative();
+    let draft = Variant::Parameters(DynamicParameters::from_iter([("env", "prod")]));
+    let constraints = Selector::Constraints(Subscription::where_present(&"env=prod".parse().unwrap()).unwrap());
+    world.vary("a", &[("env=test", Some("1")), ("true", Some("2"))]);
+    let mut edit = world.cache.edit(world.now);
+    edit.put_variant(&world.of, &name("a"), &draft, Resource::new("3".into(), 3, 0));
+    let _ = edit.finish();
+    let id = world.selecting(&constraints, &["a"]);
+    assert_eq!(world.selected(id), ["a@3 ({env=prod})"]);
+}
+
+#[test]
+fn what_is_put_over_variants_counts_as_visited() {
+    let mut world = World::new(Options { looks: 2, ..Options::default() });
+    let id = world.selecting(&parameters(&[("env", "prod")]), &["*"]);
+    let texts: Vec<_> = (0..20).map(|number| format!("{number:02}")).collect();
+    world.vary("variants", &[("env=prod", Some("1"))]);
+    world.selected(id);
+    texts.iter().for_each(|text| drop(world.put(text, "1")));
+    assert_eq!(world.selected(id).len(), texts.len(), "in one pull");
+}
+
+#[test]
+fn what_none_was_for_is_looked_at_no_more_once_it_is_gone() {
+    let mut world = World::authoritative();
+    let id = world.selecting(&parameters(&[("env", "prod")]), &[GLOB]);
+    world.vary(MEMBER, &[("env=test", Some("1"))]);
+    assert_eq!(world.selected(id), [format!("-{GLOB}")]);
+    assert!(!world.cache.subscribers[id].looked.is_empty());
+    world.remove(MEMBER);
+    assert_eq!(world.selected(id), [""; 0]);
+    assert!(world.cache.subscribers[id].looked.is_empty());
+}

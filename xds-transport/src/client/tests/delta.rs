@@ -620,3 +620,14 @@ fn a_server_that_never_reads_is_not_remembered_for_ever() {
         assert!(unread < 10_000);
     }
 }
+
+#[test]
+fn rule_086_an_empty_answer_before_the_wildcard_is_asked_for_anew_is_of_what_was_given_up() {
+    let mut client = client(&["*", "a"]);
+    client.unsubscribe(CDS, &["*"]);
+    while client.delta().is_some() {}
+    client.subscribe(CDS, &["*"]);
+    assert_eq!(complete(&client.accept(&delta(CDS, "n1", &[], &[]))), [""; 0]);
+    while client.delta().is_some() {}
+    assert_eq!(complete(&client.accept(&delta(CDS, "n2", &[], &[]))), ["*"]);
+}

@@ -209,3 +209,20 @@ fn a_stream_that_failed_stays_failed_until_there_is_another() {
         assert_eq!(changed_names(&client.update().unwrap()), ["a"], "{protocol:?}");
     }
 }
+
+#[test]
+fn rule_005_a_new_node_is_named_by_the_next_stream() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let mut client = Client::subscribed(protocol, EDS, &["a"]);
+        let node = Node { id: "another".into(), ..Node::default() }.encode_to_vec();
+        client.stream.set_node(node.clone().into());
+        client.subscribe(EDS, &["b"]);
+        let named = |client: &mut Client| match protocol {
+            Protocol::Delta => client.delta().unwrap().node,
+            Protocol::Sotw => client.sotw().unwrap().node,
+        };
+        assert!(named(&mut client).is_empty(), "{protocol:?}: this one has named its own");
+        client.reconnect();
+        assert_eq!(named(&mut client), node, "{protocol:?}");
+    }
+}

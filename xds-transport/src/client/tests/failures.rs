@@ -251,6 +251,15 @@ fn rule_118_that_a_glob_does_not_fail_any_more_is_heard_on_a_new_stream() {
     client.reconnect();
     assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[(MEMBER_A, "1")]));
 
+    // That something else is left says nothing of it.
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &[GLOB, "a"]);
+    client.accept(&delta(CDS, "n1", &[(MEMBER_A, "1")], &[]));
+    let response = delta(CDS, "n2", &[], &[]);
+    client.accept(&DeltaDiscoveryResponse { resource_errors: vec![error(GLOB, 14)], ..response });
+    client.unsubscribe(CDS, &["a"]);
+    client.reconnect();
+    assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[(MEMBER_A, "")]));
+
     let mut client = Client::subscribed(Protocol::Sotw, CDS, &[GLOB]);
     let full_state = sotw(CDS, "v1", "n1", &[(MEMBER_A, "1")]);
     client.accept(&full_state);

@@ -207,3 +207,25 @@ fn rule_058_a_name_that_leaves_makes_room_for_one_of_its_length() {
     let again: Vec<_> = std::iter::from_fn(|| client.update()).map(|update| update.errors[0].0.to_string()).collect();
     assert_eq!(again, refused[1..3]);
 }
+
+#[test]
+fn rule_085_a_member_that_was_asked_for_by_its_name_is_left_with_the_alias_that_kept_it() {
+    const HOSTS: &str = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
+    let mut client = small(Client::subscribed(Protocol::Delta, HOSTS, &["*", "alias"]));
+    let members = numbered(200);
+    let resources: Vec<_> = members.iter().map(|member| (member.as_str(), "a version")).collect();
+    client.accept(&delta(HOSTS, "1", &resources, &[]));
+    client.reconnect();
+    let asked = subscribed(&requests(&mut client)[1..]);
+    let there = asked.iter().rfind(|name| *name != "alias").unwrap();
+    let mut response = delta(HOSTS, "2", &[(there, "a version")], &[]);
+    response.resources[0].aliases = vec!["alias".into()];
+    client.accept(&response);
+    let mut leave = |interest: &str| -> BTreeSet<_> {
+        client.unsubscribe(HOSTS, &[interest]);
+        let sent = requests(&mut client);
+        sent.iter().flat_map(|request| request.resource_names_unsubscribe.iter().cloned()).collect()
+    };
+    assert!(!leave("*").contains(there), "it is wanted by its alias");
+    assert_eq!(leave("alias"), BTreeSet::from(["alias".to_owned(), there.clone()]));
+}

@@ -788,3 +788,15 @@ fn rule_087_a_version_is_not_named_once_part_of_a_refused_response_is_in_use() {
     client.reconnect();
     assert_eq!(client.sotw().unwrap().version_info, "v1");
 }
+
+#[test]
+fn rule_055_what_left_and_is_wanted_again_is_not_asked_for_anew_once_it_came() {
+    let mut client = endpoints(&["a", "b"]);
+    client.unsubscribe(EDS, &["a"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["b"]);
+    client.subscribe(EDS, &["a"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["a", "b"]);
+    client.accept(&sotw(EDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
+    assert_eq!(client.sotw().unwrap().resource_names, ["a", "b"], "the server has surely seen it");
+    assert!(client.poll().is_none());
+}

@@ -126,3 +126,15 @@ fn rule_112_a_heartbeat_counts_for_what_waits_for_its_verdict() {
     client.advance(1);
     assert_eq!(removed(&client.update().unwrap()), ["a"]);
 }
+
+#[test]
+fn rule_028_reasons_are_told_as_they_are_up_to_8_kib() {
+    const MOST: usize = 8 * 1024;
+    for (length, whole) in [(MOST, true), (MOST + 1, false)] {
+        let mut client = Client::subscribed(Protocol::Delta, CDS, &["a"]);
+        // Behind its name, a colon and a space.
+        client.reject(&delta(CDS, "n1", &[("a", "1")], &[]), "a", &"x".repeat(length - 3));
+        let message = client.delta().unwrap().error_detail.unwrap().message;
+        assert_eq!((message.len(), message.ends_with('x')), (MOST, whole));
+    }
+}

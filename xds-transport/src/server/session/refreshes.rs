@@ -157,13 +157,13 @@ impl Refreshes {
     /// Something to look at now: a name, and the version that the client has.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Due> {
         let name = self.due.pop(now)?;
-        let Refresh { version, until, last, unsure, .. } = self.told.remove(&name)?;
+        let Refresh { version, until, nonce, last, unsure, .. } = self.told.remove(&name)?;
         let has_it = match last {
             Last::Content | Last::Heartbeat => now < until,
             Last::Nothing => true,
             Last::Refused => false,
         };
-        Some(Due { name, version, until, has_it, alone: unsure })
+        Some(Due { name, version, until, nonce, last, has_it, alone: unsure })
     }
 
     /// The TTL to tell the client of a resource that it has, if that is news. Otherwise it is looked at again later.
@@ -173,7 +173,11 @@ impl Refreshes {
             // The origin has not refreshed it yet. Ever shorter waits must end: what is over is removed by whoever
             // holds the source.
             if ttl > LAST_LOOK {
-                self.put(told, &due.name, &due.version, Some(ttl));
+                self.put(Told { nonce: due.nonce, ..told }, &due.name, &due.version, Some(ttl));
+                if let Some(refresh) = self.told.get_mut(&due.name) {
+                    // Nothing is told of it, and an answer to what is told says nothing of it.
+                    (refresh.last, refresh.unsure) = (due.last, due.alone);
+                }
             }
             return None;
         }
@@ -195,6 +199,9 @@ pub(crate) struct Due {
     pub(crate) name: ResourceName,
     pub(crate) version: Version,
     until: Instant,
+    /// The response that told of it last, and what that said.
+    nonce: u64,
+    last: Last,
     /// The client was told of it in time: it knows what a heartbeat is about.
     pub(crate) has_it: bool,
     /// It needs a response of its own.

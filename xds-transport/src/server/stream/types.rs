@@ -119,3 +119,31 @@ impl Type {
         standing.observe(now, additions, (!work || !self.defers()).then_some(false), room);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use prost::Message;
+    use xdstp_cache::{Cache, Options};
+
+    use super::*;
+    use crate::Protocol;
+    use crate::frame::Frame;
+    use crate::server::{Settings, Stream};
+    use crate::wire::DeltaDiscoveryRequest;
+
+    #[test]
+    fn a_stream_has_no_room_for_types_that_it_does_not_have() {
+        #[allow(clippy::disallowed_methods, reason = "any moment will do")]
+        let now = Instant::now();
+        let mut cache = Cache::<Frame>::new(Options::default());
+        let mut stream = Stream::new(Protocol::Delta, Settings::default());
+        for (before, type_url) in ["a", "b", "c"].into_iter().enumerate() {
+            let request = DeltaDiscoveryRequest { type_url: type_url.into(), ..DeltaDiscoveryRequest::default() };
+            stream.handle_message(now, request.encode_to_vec().into(), &mut cache).unwrap();
+            let Types { types, standings } = &stream.types;
+            assert_eq!((types.capacity(), standings.capacity()), (before + 1, before + 1));
+        }
+    }
+}

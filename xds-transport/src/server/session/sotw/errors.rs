@@ -34,9 +34,6 @@ impl Sotw {
             (Transmit::new(outgoing.type_url.clone()), None)
         };
         source.pull_errors(self.subscriber.id, Removals::Include, &mut |failed| {
-            if failed.removed {
-                self.running.remove(failed.name);
-            }
             // What is refreshed is not let go.
             if !rule.full_state_in_sotw && !failed.error.is_transient() {
                 self.subscriber.refreshes.forget(failed.name);

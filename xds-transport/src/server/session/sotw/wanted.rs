@@ -147,7 +147,7 @@ mod tests {
     fn the_names_of_two_clients_are_one_text() {
         let mut cache = Cache::<Frame>::new(Options::default());
         let endpoints = TypeUrl::from("endpoints");
-        let room = Room { names: 2, limit: 2, name_bytes: 10, ..Room::default() };
+        let room = Room { names: 2, limit: 2, name_bytes: 1, ..Room::default() };
         let mut texts = Vec::new();
         for _ in 0..2 {
             let id = cache.open(&endpoints);
