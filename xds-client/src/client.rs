@@ -3,8 +3,12 @@
 mod builder;
 mod directory;
 mod inner;
+#[cfg(feature = "lrs")]
+mod load;
 mod metrics;
 mod origins;
+#[cfg_attr(not(feature = "lrs"), path = "client/no_reporters.rs")]
+mod reporters;
 mod servers;
 mod status;
 mod sweeper;

@@ -19,11 +19,12 @@ use super::directory::{Directory, Lists};
 use super::inner::Inner;
 use super::metrics::{Counting, Metrics};
 use super::origins::{Known, Origins, patience};
+use super::reporters::{OpenLoadReports, Reporters};
 use super::servers::{ByTransport, Servers, Transport};
 use super::sweeper::Sweeper;
 use super::{Client, IDLE, introduced};
 use crate::backoff::Backoff;
-use crate::bootstrap::{Bootstrap, Features, Server};
+use crate::bootstrap::{Bootstrap, ChannelCreds, Features, Server};
 use crate::endpoint::Endpoint;
 use crate::error::Error as WatchError;
 use crate::federation::{Dial, Observer, Validators};
@@ -137,7 +138,8 @@ impl Builder {
             Some(transport) => self.by_transport(transport.clone()),
             None => self.by_grpc(&node, Handle::try_current().map_err(|_| BuildError::NoRuntime)?),
         };
-        let Made { lists, servers, dial } = made;
+        let Made { lists, known, servers, dial, reports } = made;
+        let reporters = Reporters::new(servers, reports, encoded.clone(), self.backoff);
         let validators = Arc::<Validators>::default();
         let origins = Origins {
             protocol: self.protocol,
@@ -149,7 +151,7 @@ impl Builder {
             observer: self.observer,
             max_request_bytes: DEFAULT_MAX_REQUEST_SIZE,
         };
-        let federation = origins.federation(&servers);
+        let federation = origins.federation(&known);
         let sweeper = self.transport.is_none().then(|| Sweeper::start(&federation, self.idle));
         let directory = Directory::of_bootstrap(self.bootstrap, lists);
         Ok(Client(Arc::new(Inner {
@@ -159,6 +161,7 @@ impl Builder {
             node: id,
             encoded_node: encoded,
             sweeper: sweeper.flatten(),
+            reporters,
         })))
     }
 
@@ -169,11 +172,11 @@ impl Builder {
             known.push(servers.iter().map(Known::of).collect());
             Ok(known.len() - 1)
         });
-        Made { lists, servers: known, dial: Arc::new(ByTransport { servers: all, transport }) }
+        Made::by(ByTransport { servers: all.clone(), transport }, lists, known, all)
     }
 
     fn by_grpc(&self, node: &Node, runtime: Handle) -> Made {
-        let (mut pools, mut known) = (Vec::new(), Vec::new());
+        let (mut pools, mut known, mut all) = (Vec::new(), Vec::new(), Vec::new());
         // One server has one connection, whatever others stand beside it in a list.
         let mut shared: HashMap<Server, Pool> = HashMap::new();
         let lists = Lists::of(&self.bootstrap, |servers| {
@@ -186,10 +189,11 @@ impl Builder {
                 of_list.push(pool.clone());
             }
             pools.push(of_list);
+            all.push(servers.to_vec());
             known.push(servers.iter().map(Known::of).collect());
             Ok(known.len() - 1)
         });
-        Made { lists, servers: known, dial: Arc::new(Servers { pools, runtime }) }
+        Made::by(Servers { pools, runtime }, lists, known, all)
     }
 
     fn pool(&self, server: &Server, node: &Node) -> Result<Pool, WatchError> {
@@ -216,8 +220,17 @@ impl Builder {
 /// The lists of servers, what each of them is called and does, and how these are dialed.
 struct Made {
     lists: Lists,
-    servers: Vec<Vec<Known>>,
+    known: Vec<Vec<Known>>,
+    servers: Vec<Vec<Server>>,
     dial: Arc<dyn Dial>,
+    reports: Arc<dyn OpenLoadReports>,
+}
+
+impl Made {
+    fn by(by: impl Dial + OpenLoadReports, lists: Lists, known: Vec<Vec<Known>>, servers: Vec<Vec<Server>>) -> Self {
+        let by = Arc::new(by);
+        Self { lists, known, servers, dial: by.clone(), reports: by }
+    }
 }
 
 /// A client of one server.
@@ -233,25 +246,34 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
         let reason = "there is no tokio runtime to drive a stream".into();
         Err(WatchError::Unusable { server: uri.as_str().into(), reason })
     };
-    let lists = Lists::one(found);
+    // It stands for the endpoint: how that is connected to is no matter of a bootstrap.
+    let servers = vec![vec![Server::new(uri.as_str(), ChannelCreds::Insecure)]];
+    let known = vec![vec![Known { name: uri, features: Features::default() }]];
+    let (lists, rules, backoff) = (Lists::one(found), endpoint.rules.clone(), endpoint.backoff.clone());
+    let (protocol, max_request_bytes) = (endpoint.protocol, endpoint.max_request_size);
+    let Made { lists, known, servers, dial, reports } = match runtime {
+        Some(runtime) => {
+            let pools = vec![vec![Pool::new(endpoint.following_redirects())]];
+            Made::by(Servers { pools, runtime }, lists, known, servers)
+        }
+        None => {
+            let transport = Arc::new(super::servers::None);
+            Made::by(ByTransport { servers: Vec::new(), transport }, lists, known, servers)
+        }
+    };
     let origins = Origins {
-        protocol: endpoint.protocol,
-        rules: endpoint.rules.clone(),
-        node: endpoint.node.clone(),
+        protocol,
+        rules,
+        node: encoded_node.clone(),
         validators: validators.clone(),
         authorities: lists.authorities(),
         observer: Arc::new(()),
-        max_request_bytes: endpoint.max_request_size,
-        dial: match runtime {
-            Some(runtime) => {
-                Arc::new(Servers { pools: vec![vec![Pool::new(endpoint.following_redirects())]], runtime })
-            }
-            None => Arc::new(ByTransport { servers: Vec::new(), transport: Arc::new(super::servers::None) }),
-        },
+        max_request_bytes,
+        dial,
     };
-    let known = Known { name: uri, features: Features::default() };
-    let federation = origins.federation(&[vec![known]]);
+    let federation = origins.federation(&known);
+    let reporters = Reporters::new(servers, reports, encoded_node.clone(), backoff);
     let sweeper = Sweeper::start(&federation, IDLE);
     let directory = Directory::of_all(lists);
-    Arc::new(Inner { federation, directory, validators, node: node.into(), encoded_node, sweeper })
+    Arc::new(Inner { federation, directory, validators, node: node.into(), encoded_node, sweeper, reporters })
 }

@@ -8,6 +8,7 @@ use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use super::directory::Directory;
+use super::reporters::Reporters;
 use super::sweeper::Sweeper;
 use crate::error::Error;
 use crate::federation::{Federation, Listed, Scope, Trouble, Validators};
@@ -21,6 +22,8 @@ pub(crate) struct Inner {
     /// The same, as its servers are told it.
     pub(super) encoded_node: Bytes,
     pub(super) sweeper: Option<Sweeper>,
+    #[cfg_attr(not(feature = "lrs"), expect(dead_code, reason = "there are none"))]
+    pub(crate) reporters: Reporters,
 }
 
 impl Inner {

@@ -4,6 +4,8 @@ mod alternatives;
 mod errors;
 mod fallback;
 mod lists;
+#[cfg(feature = "lrs")]
+mod load;
 mod metrics;
 mod names;
 mod redirects;

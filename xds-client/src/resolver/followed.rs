@@ -127,6 +127,10 @@ impl Find for Followed {
         &self.subscription
     }
 
+    fn first_mut(&mut self) -> &mut Subscription {
+        &mut self.subscription
+    }
+
     fn is_one(&self) -> bool {
         !self.subscription.interest().is_collection()
     }
