@@ -5,10 +5,14 @@ mod directory;
 mod inner;
 #[cfg(feature = "state")]
 mod kept;
+#[cfg(feature = "lrs")]
+mod load;
 mod metrics;
 mod one_server;
 mod origins;
 mod parameters;
+#[cfg_attr(not(feature = "lrs"), path = "client/no_reporters.rs")]
+mod reporters;
 mod servers;
 mod status;
 mod sweeper;

@@ -3,10 +3,13 @@
 mod backoff;
 pub mod bootstrap;
 mod client;
+mod config_source;
 mod endpoint;
 mod error;
 mod event;
 pub mod federation;
+#[cfg(feature = "lrs")]
+mod load;
 mod resolver;
 mod resource;
 #[cfg(feature = "state")]
@@ -25,10 +28,13 @@ pub use backoff::Backoff;
 #[cfg(feature = "state")]
 pub use client::NotKept;
 pub use client::{BuildError, Builder, Client, Metrics, ResourceCount, Transport};
+pub use config_source::{ConfigSource, ConfigSourceError};
 pub use endpoint::{Endpoint, EndpointError, ServerError};
 pub use error::Error;
 pub use event::Event;
 pub use federation::{Reason, ResourceStatus};
+#[cfg(feature = "lrs")]
+pub use load::{ClusterLoad, LoadError, LoadReporter, LoadStream, LoadStreamError, LocalityLoad};
 pub use resource::{Content, Raw, Resource};
 pub use unix_address::{UnixAddress, UnixAddressError};
 pub use watch::Watch;

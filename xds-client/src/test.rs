@@ -26,6 +26,8 @@
 //! ```
 
 mod link;
+#[cfg(feature = "lrs")]
+mod load;
 mod server;
 
 use std::collections::BTreeMap;
@@ -66,6 +68,8 @@ struct World {
     protocol: Protocol,
     servers: BTreeMap<String, State>,
     links: Vec<Link>,
+    #[cfg(feature = "lrs")]
+    load: Vec<load::Link>,
     /// How often a stream was dialed.
     dialed: usize,
 }
@@ -79,7 +83,15 @@ impl Network {
     /// The same, of servers that speak this protocol, as clients of theirs have to be [told](crate::Builder::protocol).
     pub fn speaking(protocol: Protocol, now: Instant) -> Self {
         let (servers, links) = (BTreeMap::new(), Vec::new());
-        let world = Mutex::new(World { now, protocol, servers, links, dialed: 0 });
+        let world = Mutex::new(World {
+            now,
+            protocol,
+            servers,
+            links,
+            #[cfg(feature = "lrs")]
+            load: Vec::new(),
+            dialed: 0,
+        });
         Self(Arc::new(Shared { world, dialing: Mutex::default() }))
     }
 
@@ -160,12 +172,19 @@ impl World {
             happened |= link.drive(*now, server);
             true
         });
+        #[cfg(feature = "lrs")]
+        {
+            happened |= load::drive(&mut self.load, self.now, &mut self.servers);
+        }
         happened
     }
 
     /// When something happens by itself.
     fn next(&self) -> Option<Instant> {
-        self.links.iter().filter_map(Link::poll_timeout).filter(|at| *at > self.now).min()
+        let due = self.links.iter().filter_map(Link::poll_timeout);
+        #[cfg(feature = "lrs")]
+        let due = due.chain(self.load.iter().filter_map(load::Link::poll_timeout));
+        due.filter(|at| *at > self.now).min()
     }
 }
 
@@ -174,5 +193,12 @@ impl Transport for Network {
         let (handle, nudged) = Handle::new();
         lock(&self.0.dialing).push(Dialing { server: server.clone(), node, consumer, nudged });
         Box::new(handle)
+    }
+
+    #[cfg(feature = "lrs")]
+    fn open_load_reports(&self, server: &bootstrap::Server, stream: crate::LoadStream) -> Option<Box<dyn Dialed>> {
+        let (handle, nudged) = Handle::new();
+        self.lock().load.push(load::Link::new(server.uri(), nudged, stream));
+        Some(Box::new(handle))
     }
 }

@@ -12,6 +12,8 @@ use xdstp_cache::Interest;
 use crate::error::Error;
 use crate::event::Event;
 use crate::federation::ResourceStatus;
+#[cfg(feature = "lrs")]
+use crate::load::{LoadError, LoadReporter};
 use crate::resolver::{Find, Told};
 use crate::resource::{Content, Raw};
 
@@ -70,6 +72,30 @@ impl<R: Content> Watch<R> {
         match &self.state {
             State::Watching(found) => found.first().is_stale(),
             State::Never(_) => false,
+        }
+    }
+
+    /// Has all that there is told again whenever another server comes to count for it, though it is as it was: a resource may say
+    /// something that stands for its server (`self`, gRFC A47), and who goes by that does it anew. Otherwise what is as it was is
+    /// no news. What redirects lead to is told again when another server counts for the redirect.
+    #[must_use]
+    pub fn renotify_on_switch(mut self) -> Self {
+        if let State::Watching(found) = &mut self.state {
+            found.first_mut().renotify();
+        }
+        self
+    }
+
+    /// Reports load to the server that what is watched came from: what a cluster says by `lrs_server: { self: {} }`. Another
+    /// server may come to count, and then the reporter is another, too: see [`renotify_on_switch`](Self::renotify_on_switch).
+    ///
+    /// # Errors
+    /// When what is watched cannot be asked for, and so has no server.
+    #[cfg(feature = "lrs")]
+    pub fn load_reporter(&self) -> Result<LoadReporter, LoadError> {
+        match &self.state {
+            State::Watching(found) => found.first().load_reporter(),
+            State::Never(_) => Err(LoadError::NotWatched),
         }
     }
 

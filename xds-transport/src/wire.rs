@@ -7,13 +7,14 @@
 mod by_type;
 pub mod client_status;
 pub mod collection;
+pub mod load_report;
 pub(crate) mod names;
 pub mod parameters;
 pub(crate) mod shape;
 pub mod walk;
 
 pub use by_type::SelectorsByType;
-pub use envoy::config::core::v3::{ControlPlane, Locality, Node};
+pub use envoy::config::core::v3::{ConfigSource, ControlPlane, Locality, Node, config_source};
 pub use envoy::service::discovery::v3::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Resource, ResourceError,
     ResourceName as WireResourceName, resource,
@@ -35,9 +36,13 @@ mod google {
 #[allow(missing_docs, unreachable_pub, clippy::all, unused_qualifications)]
 mod envoy {
     pub mod admin { pub mod v3 { include!("wire/generated/envoy.admin.v3.rs"); } }
-    pub mod config { pub mod core { pub mod v3 { include!("wire/generated/envoy.config.core.v3.rs"); } } }
+    pub mod config {
+        pub mod core { pub mod v3 { include!("wire/generated/envoy.config.core.v3.rs"); } }
+        pub mod endpoint { pub mod v3 { include!("wire/generated/envoy.config.endpoint.v3.rs"); } }
+    }
     pub mod service {
         pub mod discovery { pub mod v3 { include!("wire/generated/envoy.service.discovery.v3.rs"); } }
+        pub mod load_stats { pub mod v3 { include!("wire/generated/envoy.service.load_stats.v3.rs"); } }
         pub mod status { pub mod v3 { include!("wire/generated/envoy.service.status.v3.rs"); } }
     }
 }

@@ -7,7 +7,17 @@ use std::path::Path;
 
 fn generate(into: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
-    let protos = ["admin.proto", "csds.proto", "discovery.proto", "node.proto", "status.proto", "well_known.proto"];
+    let protos = [
+        "admin.proto",
+        "config_source.proto",
+        "csds.proto",
+        "discovery.proto",
+        "load_report.proto",
+        "lrs.proto",
+        "node.proto",
+        "status.proto",
+        "well_known.proto",
+    ];
     let files = protox::compile(protos, [&root]).unwrap();
     prost_build::Config::new()
         .bytes(["."])

@@ -25,6 +25,7 @@ use super::inner::{Inner, Shared};
 use super::kept::{Kept, Place, identities};
 use super::metrics::{Counting, Metrics};
 use super::origins::{Known, Origins, patience};
+use super::reporters::{OpenLoadReports, Reporters};
 use super::servers::{ByTransport, Servers, Transport};
 use super::sweeper::Sweeper;
 use super::{Client, IDLE, introduced};
@@ -195,9 +196,10 @@ impl Builder {
             Some(transport) => self.by_transport(transport.clone()),
             None => self.by_grpc(&node, Handle::try_current().map_err(|_| BuildError::NoRuntime)?),
         };
-        let Made { lists, servers, dial } = made;
+        let Made { lists, known, servers, dial, reports } = made;
+        let reporters = Reporters::new(servers, reports, encoded.clone(), self.backoff);
         #[cfg(feature = "state")]
-        let state = self.kept.map(|place| place.open(identities(&servers, &node, self.protocol)));
+        let state = self.kept.map(|place| place.open(identities(&known, &node, self.protocol)));
         #[cfg(feature = "state")]
         let state = state.transpose()?;
         let validators = Arc::<Validators>::default();
@@ -215,7 +217,7 @@ impl Builder {
             #[cfg(not(feature = "state"))]
             last_known_good: None,
         };
-        let federation = origins.federation(&servers);
+        let federation = origins.federation(&known);
         #[cfg(feature = "state")]
         let kept = state.map(|state| match self.transport {
             Some(_) => Kept::by_hand(state),
@@ -230,12 +232,13 @@ impl Builder {
         let shared = Shared {
             federation,
             directory,
-            servers,
+            servers: known,
             validators,
             node,
             encoded_node: encoded,
             client_scope: self.client_scope,
             sweeper,
+            reporters,
             #[cfg(feature = "state")]
             kept,
         };
@@ -249,11 +252,11 @@ impl Builder {
             known.push(servers.iter().map(Known::of).collect());
             Ok(known.len() - 1)
         });
-        Made { lists, servers: known, dial: Arc::new(ByTransport { servers: all, transport }) }
+        Made::by(ByTransport { servers: all.clone(), transport }, lists, known, all)
     }
 
     fn by_grpc(&self, node: &Node, runtime: Handle) -> Made {
-        let (mut pools, mut known) = (Vec::new(), Vec::new());
+        let (mut pools, mut known, mut all) = (Vec::new(), Vec::new(), Vec::new());
         // One server has one connection, whatever others stand beside it in a list.
         let mut shared: HashMap<Server, Pool> = HashMap::new();
         let lists = Lists::of(&self.bootstrap, |servers| {
@@ -266,10 +269,11 @@ impl Builder {
                 of_list.push(pool.clone());
             }
             pools.push(of_list);
+            all.push(servers.to_vec());
             known.push(servers.iter().map(Known::of).collect());
             Ok(known.len() - 1)
         });
-        Made { lists, servers: known, dial: Arc::new(Servers { pools, runtime }) }
+        Made::by(Servers { pools, runtime }, lists, known, all)
     }
 
     fn pool(&self, server: &Server, node: &Node) -> Result<Pool, WatchError> {
@@ -296,8 +300,17 @@ impl Builder {
 /// The lists of servers, what each of them is called and does, and how these are dialed.
 struct Made {
     lists: Lists,
-    servers: Vec<Vec<Known>>,
+    known: Vec<Vec<Known>>,
+    servers: Vec<Vec<Server>>,
     dial: Arc<dyn Dial>,
+    reports: Arc<dyn OpenLoadReports>,
+}
+
+impl Made {
+    fn by(by: impl Dial + OpenLoadReports, lists: Lists, known: Vec<Vec<Known>>, servers: Vec<Vec<Server>>) -> Self {
+        let by = Arc::new(by);
+        Self { lists, known, servers, dial: by.clone(), reports: by }
+    }
 }
 
 /// What DPDS says, before it is acknowledged.

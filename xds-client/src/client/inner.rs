@@ -12,6 +12,7 @@ use super::directory::{Directory, Place};
 #[cfg(feature = "state")]
 use super::kept::Kept;
 use super::origins::Known;
+use super::reporters::Reporters;
 use super::sweeper::Sweeper;
 use crate::error::Error;
 use crate::federation::{Federation, Listed, Scope, Trouble, Trust, Validators};
@@ -39,9 +40,17 @@ pub(crate) struct Shared {
     pub(super) sweeper: Option<Sweeper>,
     #[cfg(feature = "state")]
     pub(super) kept: Option<Kept>,
+    #[cfg_attr(not(feature = "lrs"), expect(dead_code, reason = "there are none"))]
+    pub(super) reporters: Reporters,
 }
 
 impl Inner {
+    /// Who reports load to its servers.
+    #[cfg(feature = "lrs")]
+    pub(crate) fn reporters(&self) -> &Reporters {
+        &self.shared.reporters
+    }
+
     /// Where a name or a collection is asked for.
     pub(crate) fn place_of(&self, interest: &Interest) -> Result<Place, Error> {
         self.shared.directory.of(name_of(interest))

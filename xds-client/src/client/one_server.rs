@@ -11,12 +11,13 @@ use super::IDLE;
 use super::directory::{Directory, Lists};
 use super::inner::Shared;
 use super::origins::{Known, Origins};
+use super::reporters::{OpenLoadReports, Reporters};
 use super::servers::{self, ByTransport, Servers};
 use super::sweeper::Sweeper;
-use crate::bootstrap::Features;
+use crate::bootstrap::{ChannelCreds, Features, Server};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::federation::{LastKnownGood, Validators};
+use crate::federation::{Dial, LastKnownGood, Validators};
 use crate::upstream::Pool;
 
 pub(super) fn shared(endpoint: Endpoint, last_known_good: Option<Arc<dyn LastKnownGood>>) -> Shared {
@@ -31,21 +32,24 @@ pub(super) fn shared(endpoint: Endpoint, last_known_good: Option<Arc<dyn LastKno
         Err(Error::Unusable { server: endpoint.uri().into(), reason })
     };
     let lists = Lists::one(found);
+    // It stands for the endpoint: how that is connected to is no matter of a bootstrap.
+    let of_reports = vec![vec![Server::new(endpoint.uri(), ChannelCreds::Insecure)]];
+    let backoff = endpoint.backoff.clone();
+    let (protocol, rules, max_request_bytes) = (endpoint.protocol, endpoint.rules.clone(), endpoint.max_request_size);
+    let (dial, reports) = match runtime {
+        Some(runtime) => by(Servers { pools: vec![vec![Pool::new(endpoint.following_redirects())]], runtime }),
+        None => by(ByTransport { servers: Vec::new(), transport: Arc::new(servers::None) }),
+    };
     let origins = Origins {
-        protocol: endpoint.protocol,
-        rules: endpoint.rules.clone(),
+        protocol,
+        rules,
         node: encoded_node.clone(),
         validators: validators.clone(),
         authorities: lists.authorities(),
         observer: Arc::new(()),
-        max_request_bytes: endpoint.max_request_size,
+        max_request_bytes,
         last_known_good,
-        dial: match runtime {
-            Some(runtime) => {
-                Arc::new(Servers { pools: vec![vec![Pool::new(endpoint.following_redirects())]], runtime })
-            }
-            None => Arc::new(ByTransport { servers: Vec::new(), transport: Arc::new(servers::None) }),
-        },
+        dial,
     };
     let federation = origins.federation(&servers);
     let sweeper = Sweeper::start(&federation, IDLE);
@@ -54,6 +58,7 @@ pub(super) fn shared(endpoint: Endpoint, last_known_good: Option<Arc<dyn LastKno
         directory: Directory::of_all(lists),
         servers,
         validators,
+        reporters: Reporters::new(of_reports, reports, encoded_node.clone(), backoff),
         node: Node::decode(encoded_node.clone()).map(|node| node.id).unwrap_or_default().into(),
         encoded_node,
         client_scope: String::new(),
@@ -61,6 +66,11 @@ pub(super) fn shared(endpoint: Endpoint, last_known_good: Option<Arc<dyn LastKno
         #[cfg(feature = "state")]
         kept: None,
     }
+}
+
+fn by(by: impl Dial + OpenLoadReports + 'static) -> (Arc<dyn Dial>, Arc<dyn OpenLoadReports>) {
+    let by = Arc::new(by);
+    (by.clone(), by)
 }
 
 /// The server, as far as it is told from others.

@@ -6,8 +6,12 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
+#[cfg(feature = "lrs")]
+use super::reporters::OpenLoadReports;
 use crate::bootstrap::Server;
 use crate::federation::{Dial, Dialed, Position};
+#[cfg(feature = "lrs")]
+use crate::load::{self, LoadStream};
 use crate::upstream::{Consumer, Driver, Pool};
 
 /// How a client speaks with servers, where that is not gRPC over TCP: see [`Builder::transport`](crate::Builder::transport).
@@ -15,6 +19,13 @@ pub trait Transport: Send + Sync + 'static {
     /// Opens a stream to a server for a consumer, as this encoded node, and keeps it open until the result is dropped.
     /// What becomes of it is for [`Upstream`](crate::upstream::Upstream) to say, and what is said on it.
     fn open(&self, server: &Server, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed>;
+
+    /// Drives a stream of load reports to a server, and opens it anew whenever that is due, until the result is dropped. A
+    /// transport without such streams has none: reporters are refused then.
+    #[cfg(feature = "lrs")]
+    fn open_load_reports(&self, _server: &Server, _stream: LoadStream) -> Option<Box<dyn Dialed>> {
+        Option::None
+    }
 }
 
 /// By gRPC, each in a task of its own.
@@ -60,6 +71,24 @@ impl Dial for ByTransport {
             Some(server) => self.transport.open(server, node, consumer),
             Option::None => Box::new(Nothing),
         }
+    }
+}
+
+#[cfg(feature = "lrs")]
+impl OpenLoadReports for Servers {
+    fn open(&self, at: Position, stream: LoadStream) -> Option<Box<dyn Dialed>> {
+        let pool = self.pools.get(at.origin)?.get(at.server)?;
+        // Whoever reports may be on any thread.
+        let _within = self.runtime.enter();
+        Some(load::drive::spawn(pool.clone(), stream))
+    }
+}
+
+#[cfg(feature = "lrs")]
+impl OpenLoadReports for ByTransport {
+    fn open(&self, at: Position, stream: LoadStream) -> Option<Box<dyn Dialed>> {
+        let server = self.servers.get(at.origin)?.get(at.server)?;
+        self.transport.open_load_reports(server, stream)
     }
 }
 

@@ -7,6 +7,8 @@ mod errors;
 mod fallback;
 mod kept;
 mod lists;
+#[cfg(feature = "lrs")]
+mod load;
 mod logs;
 mod metrics;
 mod names;

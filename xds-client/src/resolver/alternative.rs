@@ -101,6 +101,10 @@ impl Find for Alternative {
         self.first.first()
     }
 
+    fn first_mut(&mut self) -> &mut Asked {
+        self.first.first_mut()
+    }
+
     fn is_one(&self) -> bool {
         true
     }

@@ -11,6 +11,8 @@ use super::told::Told;
 use crate::client::Inner;
 use crate::error::Error;
 use crate::federation::ResourceStatus;
+#[cfg(feature = "lrs")]
+use crate::load::{LoadError, LoadReporter};
 
 /// It is asked for until this is dropped.
 pub(crate) enum Asked {
@@ -67,6 +69,23 @@ impl Asked {
         match self {
             Self::Once(subscription) => subscription.server(),
             Self::ByDpds(found) => found.server(),
+        }
+    }
+
+    /// From now on all that there is is told again when another server counts.
+    pub(crate) fn renotify(&mut self) {
+        match self {
+            Self::Once(subscription) => subscription.renotify(),
+            Self::ByDpds(found) => found.renotify(),
+        }
+    }
+
+    /// Who reports load to the server that what is watched came from, or that it is awaited from.
+    #[cfg(feature = "lrs")]
+    pub(crate) fn load_reporter(&self) -> Result<LoadReporter, LoadError> {
+        match self {
+            Self::Once(subscription) => subscription.load_reporter(),
+            Self::ByDpds(found) => found.load_reporter(),
         }
     }
 

@@ -18,7 +18,11 @@ use super::subscription::Subscription;
 use super::told::Told;
 use crate::client::{Dpds, Inner, Place};
 use crate::error::Error;
+#[cfg(feature = "lrs")]
+use crate::federation::Position;
 use crate::federation::ResourceStatus;
+#[cfg(feature = "lrs")]
+use crate::load::{LoadError, LoadReporter};
 
 pub(crate) struct ByDpds {
     client: Arc<Inner>,
@@ -38,6 +42,8 @@ pub(crate) struct ByDpds {
     /// It, as it is asked for now: it takes the place of what is in use when it is answered.
     next: Option<Box<Subscription>>,
     holds: Holds,
+    /// What there is is told again when another server counts.
+    renotifies: bool,
 }
 
 /// What is said of how the name is to be asked for.
@@ -72,6 +78,7 @@ impl ByDpds {
             current: None,
             next: None,
             holds: Holds::default(),
+            renotifies: false,
         })
     }
 
@@ -92,6 +99,21 @@ impl ByDpds {
 
     pub(super) fn server(&self) -> Arc<str> {
         self.current.as_ref().unwrap_or(&self.dpds).server()
+    }
+
+    pub(super) fn renotify(&mut self) {
+        self.renotifies = true;
+        self.current.iter_mut().for_each(Subscription::renotify);
+        self.next.iter_mut().for_each(|next| next.renotify());
+    }
+
+    #[cfg(feature = "lrs")]
+    pub(super) fn load_reporter(&self) -> Result<LoadReporter, LoadError> {
+        match &self.current {
+            Some(current) => current.load_reporter(),
+            // It is awaited from the first.
+            None => self.client.reporters().at(Position { origin: self.place.origin, server: 0 }),
+        }
     }
 
     pub(super) fn is_stale(&self) -> bool {
@@ -162,7 +184,10 @@ impl ByDpds {
         });
         match opened {
             Ok(None) => {}
-            Ok(Some(found)) => {
+            Ok(Some(mut found)) => {
+                if self.renotifies {
+                    found.renotify();
+                }
                 self.holds.turn();
                 self.next = Some(Box::new(found));
                 if self.holds.is_empty() {

@@ -77,6 +77,10 @@ impl Find for Entry {
         self.directory.first()
     }
 
+    fn first_mut(&mut self) -> &mut Asked {
+        self.directory.first_mut()
+    }
+
     fn is_one(&self) -> bool {
         true
     }

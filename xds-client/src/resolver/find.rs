@@ -18,6 +18,7 @@ pub(crate) trait Find: Send {
 
     /// What was asked for first of all.
     fn first(&self) -> &Asked;
+    fn first_mut(&mut self) -> &mut Asked;
 
     /// Whether it is one resource, by its name.
     fn is_one(&self) -> bool;

@@ -127,6 +127,10 @@ impl Find for Followed {
         &self.asked
     }
 
+    fn first_mut(&mut self) -> &mut Asked {
+        &mut self.asked
+    }
+
     fn is_one(&self) -> bool {
         !self.asked.interest().is_collection()
     }

@@ -166,6 +166,10 @@ impl Find for List {
         self.directory.first()
     }
 
+    fn first_mut(&mut self) -> &mut Asked {
+        self.directory.first_mut()
+    }
+
     fn is_one(&self) -> bool {
         false
     }

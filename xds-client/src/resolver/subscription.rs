@@ -8,7 +8,11 @@ use xdstp_cache::{Interest, Selector, SubscriberId, TypeUrl};
 use super::told::Told;
 use crate::client::Inner;
 use crate::error::Error;
+#[cfg(feature = "lrs")]
+use crate::federation::Position;
 use crate::federation::{Heard, News, ResourceStatus, Scope};
+#[cfg(feature = "lrs")]
+use crate::load::{LoadError, LoadReporter};
 
 /// It is asked for until this is dropped.
 pub(crate) struct Subscription {
@@ -19,6 +23,9 @@ pub(crate) struct Subscription {
     interest: Interest,
     id: SubscriberId,
     heard: Heard,
+    /// All is to be told again when another server counts than this one.
+    renotifies: bool,
+    sender: Option<usize>,
 }
 
 impl Subscription {
@@ -35,7 +42,7 @@ impl Subscription {
         let scope = client.scope_of(&interest, origin, selector)?;
         let id = scope.watch(type_url, &interest);
         let (client, type_url) = (client.clone(), type_url.clone());
-        Ok(Self { client, scope, type_url, interest, id, heard: Heard::default() })
+        Ok(Self { client, scope, type_url, interest, id, heard: Heard::default(), renotifies: false, sender: None })
     }
 
     pub(super) fn client_and_type(&self) -> (Arc<Inner>, TypeUrl) {
@@ -67,8 +74,34 @@ impl Subscription {
         self.scope.terms().name
     }
 
+    /// From now on all that there is is told again when another server counts.
+    pub(crate) fn renotify(&mut self) {
+        (self.renotifies, self.sender) = (true, self.scope.sender());
+    }
+
+    /// Who reports load to the server that what is watched came from, or that it is awaited from.
+    #[cfg(feature = "lrs")]
+    pub(crate) fn load_reporter(&self) -> Result<LoadReporter, LoadError> {
+        let server = self.scope.sender().unwrap_or_else(|| self.scope.current());
+        self.client.reporters().at(Position { origin: self.scope.origin, server })
+    }
+
+    fn look_for_switch(&mut self) {
+        let sender = self.scope.sender();
+        if sender.is_none() || sender == self.sender {
+            return;
+        }
+        if self.sender.is_some() {
+            self.id = self.scope.watch_again(&self.type_url, &self.interest, self.id);
+        }
+        self.sender = sender;
+    }
+
     /// What is news; if nothing is, the waker is told when something is.
     pub(crate) fn next(&mut self, waker: &Waker) -> Option<Told> {
+        if self.renotifies {
+            self.look_for_switch();
+        }
         let news = self.scope.next(&self.type_url, &self.interest, self.id, &mut self.heard, waker)?;
         let is_collection = self.interest.is_collection();
         let keeps = !self.scope.terms().rules.fail_on_data_errors;

@@ -31,6 +31,8 @@ pub(super) struct State {
     pub(super) opened: usize,
     asked: Vec<String>,
     refused: Vec<String>,
+    #[cfg(feature = "lrs")]
+    pub(super) load: super::load::Taken,
 }
 
 impl State {
@@ -38,7 +40,18 @@ impl State {
         let cache = Cache::new(Options::default());
         let reason = "nobody is there".to_owned();
         let (asked, refused) = (Vec::new(), Vec::new());
-        Self { up: true, silent: false, reason, cache, streams: 0, opened: 0, asked, refused }
+        Self {
+            up: true,
+            silent: false,
+            reason,
+            cache,
+            streams: 0,
+            opened: 0,
+            asked,
+            refused,
+            #[cfg(feature = "lrs")]
+            load: Default::default(),
+        }
     }
 
     pub(super) fn note(&mut self, (protocol, dialect): (Protocol, Dialect), request: &[u8]) {
@@ -200,6 +213,10 @@ impl Server {
         for link in world.links.iter_mut().filter(|link| link.server == self.uri) {
             on(link, now, state);
         }
+        #[cfg(feature = "lrs")]
+        for link in world.load.iter_mut().filter(|link| link.server == self.uri) {
+            link.cut(now, state);
+        }
     }
 
     /// How many streams it has.
@@ -223,7 +240,7 @@ impl Server {
         self.change(|state, _| std::mem::take(&mut state.refused))
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State, Instant) -> T) -> T {
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut State, Instant) -> T) -> T {
         let mut world = self.network.lock();
         let now = world.now;
         change(world.servers.entry(self.uri.clone()).or_insert_with(State::new), now)

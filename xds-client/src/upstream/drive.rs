@@ -280,7 +280,7 @@ fn deliver(upstream: &mut Upstream, consumer: &mut impl Consumer) {
 }
 
 /// tokio's clock, which tests may stop.
-pub(super) fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
@@ -292,7 +292,7 @@ async fn sleep_until(due: Option<Instant>) {
 }
 
 /// Enough for jitter: every `RandomState` has keys of its own.
-pub(super) fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 

@@ -5,6 +5,7 @@
 //! - [`Service`]: what is added to tonic's server, with limits. [`Streams`]: its streams, to count, end and drain.
 //! - [`Events`] and [`Client`]: what clients do, and what they have.
 //! - [`ClientStatusService`]: the same for who asks from elsewhere (CSDS).
+//! - [`LoadReportingService`]: how many requests clients sent where, as they tell it (LRS).
 //! - [`Accept`]: who decides what a stream is served from, where that is your own [`Source`](crate::server::Source).
 
 mod accept;
@@ -23,6 +24,8 @@ mod gate;
 mod gzip;
 mod handle;
 mod lives;
+mod load_reporting;
+mod load_reports;
 mod node_groups;
 mod refusal;
 mod requests;
@@ -43,6 +46,8 @@ pub use client_status::{ClientStatus, ClientStatusService};
 pub use control_plane::ControlPlane;
 pub use events::{Event, Events, Missed, What};
 pub use handle::{StreamHandle, Wake};
+pub use load_reporting::{LoadReporting, LoadReportingService};
+pub use load_reports::LoadReports;
 pub use node_groups::{GroupSource, NodeGroups};
 pub use service::Service;
 pub use shared::{Shared, SharedSource};

@@ -14,6 +14,7 @@ mod client_status;
 mod consistent;
 mod control_plane;
 mod ending;
+mod load_reports;
 mod node_groups;
 mod plane;
 mod pressure;

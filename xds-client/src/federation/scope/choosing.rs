@@ -53,6 +53,17 @@ impl Scope {
         state.several.as_deref().map(of).unwrap_or_default()
     }
 
+    /// The server that what is here was sent by last: none before one answered.
+    pub(crate) fn sender(&self) -> Option<usize> {
+        self.lock().several.as_ref().map_or(Some(0), |several| several.choice.counts())
+    }
+
+    /// The server that is waited for.
+    #[cfg(feature = "lrs")]
+    pub(crate) fn current(&self) -> usize {
+        self.lock().several.as_ref().map_or(0, |several| several.current())
+    }
+
     /// What requests to a server have room for.
     pub(crate) fn has_room(&self, server: usize, room: Option<Arc<RequestRoom>>) {
         if let Some(telling) = self.lock().demand.as_mut().and_then(|demand| demand.telling_mut(server)) {
@@ -106,7 +117,11 @@ impl Scope {
         }
         self.tell_reachable();
         self.choose(closes);
-        before.is_some_and(|before| before != server)
+        let switched = before.is_some_and(|before| before != server);
+        if switched {
+            self.tell_switched();
+        }
+        switched
     }
 
     /// What is here is of others than the server that counts since then.

@@ -117,6 +117,19 @@ impl Scope {
         });
     }
 
+    /// Another server counts: who wants to hear of that looks.
+    pub(super) fn tell_switched(&self) {
+        self.turn(|_| true);
+    }
+
+    /// A watch begins again: all that there is is news to it, as if it had just come.
+    pub(crate) fn watch_again(&self, type_url: &TypeUrl, interest: &Interest, id: SubscriberId) -> SubscriberId {
+        // In this order: its server is told nothing of it.
+        let again = self.watch(type_url, interest);
+        self.unwatch(type_url, id);
+        again
+    }
+
     fn turn(&self, turn: impl FnOnce(&mut State) -> bool) {
         if !self.is_watched() {
             return;

@@ -1,0 +1,109 @@
+//! A stream of encoded messages in both directions, and no queue.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::client::Grpc;
+use tonic::metadata::MetadataMap;
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::codec::BytesCodec;
+use super::received::{Noting, Received};
+use super::whole::Handed;
+
+/// Reading and writing are two arms of one future: a server that does not read while it writes, in front of a client that does
+/// the same, would leave both waiting for ever.
+pub(super) struct Exchange {
+    /// One request is handed over at a time: the next is made when the transport took it.
+    requests: mpsc::Sender<Bytes>,
+    responses: Responses,
+    received: Received,
+}
+
+enum Responses {
+    /// A server may wait for the first request before it answers at all.
+    Opening(Pin<Box<dyn Future<Output = Result<Answer, Status>> + Send>>),
+    Open(Box<Answer>),
+}
+
+/// What a stream is answered with: metadata, and what follows.
+type Answer = Response<Streaming<Bytes>>;
+
+impl Exchange {
+    /// Calls a method, with `metadata` that the server has before any request.
+    pub(super) fn open(channel: Channel, method: &'static str, max_message_size: usize, metadata: MetadataMap) -> Self {
+        let (requests, outgoing) = mpsc::channel(1);
+        let (received, handed) = (Received::default(), Handed::default());
+        let channel = Noting { channel, received: received.clone(), limit: max_message_size, handed: handed.clone() };
+        let opening = async move {
+            let mut grpc = Grpc::new(channel).max_decoding_message_size(max_message_size);
+            grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+            let mut request = Request::new(ReceiverStream::new(outgoing));
+            *request.metadata_mut() = metadata;
+            grpc.streaming(request, PathAndQuery::from_static(method), BytesCodec { handed }).await
+        };
+        Self { requests, responses: Responses::Opening(Box::pin(opening)), received }
+    }
+
+    /// What the server answered the stream with, before any response. Meanwhile whatever `transmit` yields is sent.
+    pub(super) async fn metadata(&mut self, transmit: impl FnMut() -> Option<Bytes>) -> Result<MetadataMap, Status> {
+        let poll = |responses: &mut Responses, cx: &mut Context<'_>| {
+            responses.poll_open(cx).map_ok(|response| response.metadata().clone())
+        };
+        self.transmit_until(transmit, poll).await
+    }
+
+    /// The next response, or the good end. Meanwhile whatever `transmit` yields is sent: it is asked when there is room, until
+    /// it has nothing more.
+    pub(super) async fn next(&mut self, transmit: impl FnMut() -> Option<Bytes>) -> Result<Option<Bytes>, Status> {
+        self.transmit_until(transmit, Responses::poll_next).await
+    }
+
+    /// When bytes of a response came in last.
+    pub(super) fn received_at(&self) -> Option<Instant> {
+        self.received.last()
+    }
+
+    async fn transmit_until<T>(
+        &mut self,
+        mut transmit: impl FnMut() -> Option<Bytes>,
+        mut poll: impl FnMut(&mut Responses, &mut Context<'_>) -> Poll<T>,
+    ) -> T {
+        let Self { requests, responses, .. } = self;
+        let mut more = true;
+        loop {
+            tokio::select! {
+                biased;
+                // A closed request side is told by the response side, with its reason.
+                Ok(room) = requests.reserve(), if more => match transmit() {
+                    Some(request) => room.send(request),
+                    None => more = false,
+                },
+                happened = std::future::poll_fn(|cx| poll(responses, cx)) => return happened,
+            }
+        }
+    }
+}
+
+impl Responses {
+    fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<Result<&mut Answer, Status>> {
+        if let Self::Opening(opening) = self {
+            *self = Self::Open(Box::new(ready!(opening.as_mut().poll(cx))?));
+        }
+        match self {
+            Self::Opening(_) => Poll::Pending,
+            Self::Open(response) => Poll::Ready(Ok(response)),
+        }
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Status>> {
+        let streaming = ready!(self.poll_open(cx))?.get_mut();
+        tokio_stream::Stream::poll_next(Pin::new(streaming), cx).map(Option::transpose)
+    }
+}
