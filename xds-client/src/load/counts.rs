@@ -234,7 +234,7 @@ mod tests {
                     })
                 })
                 .collect();
-            while !counting.iter().all(|thread| thread.is_finished()) {
+            while !counting.iter().all(std::thread::ScopedJoinHandle::is_finished) {
                 report();
             }
         });
