@@ -77,7 +77,8 @@ impl<R: Content> Watch<R> {
 
     /// Has all that there is told again whenever another server comes to count for it, though it is as it was: a resource may say
     /// something that stands for its server (`self`, gRFC A47), and who goes by that does it anew. Otherwise what is as it was is
-    /// no news. What redirects lead to is told again when another server counts for the redirect.
+    /// no news. What a redirect leads to is told again when another server counts for the redirect; the members of a list
+    /// collection (TP1) are not.
     #[must_use]
     pub fn renotify_on_switch(mut self) -> Self {
         if let State::Watching(found) = &mut self.state {

@@ -195,3 +195,52 @@ fn duration(of: Duration) -> wire::Duration {
     let nanos = i32::try_from(of.subsec_nanos()).unwrap_or_default();
     wire::Duration { seconds: i64::try_from(of.as_secs()).unwrap_or(i64::MAX), nanos }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever counts lets go of what it counted and has it again, while reports are made of it.
+    #[test]
+    fn r029_nothing_is_lost_or_told_twice_while_reports_are_made() {
+        const THREADS: u64 = 4;
+        const REQUESTS: u64 = 2000;
+        let (loads, now) = (Loads::default(), crate::upstream::now());
+        let key = || Key { cluster: "web".into(), service: String::new() };
+        let (mut issued, mut finished, mut dropped) = (0, 0, 0);
+        let mut report = || {
+            let (stats, last) = loads.report(now, &Wanted::All, None, usize::MAX);
+            assert!(last.is_none());
+            for stats in stats {
+                dropped += stats.total_dropped_requests;
+                for zone in stats.upstream_locality_stats {
+                    issued += zone.total_issued_requests;
+                    finished += zone.total_successful_requests;
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let counting: Vec<_> = (0..THREADS)
+                .map(|_| {
+                    scope.spawn(|| {
+                        for _ in 0..REQUESTS {
+                            let cluster = loads.cluster(key());
+                            cluster.dropped("x");
+                            let requests = cluster.locality(&Locality::default());
+                            drop(cluster);
+                            requests.started();
+                            requests.finished(true, &[]);
+                        }
+                    })
+                })
+                .collect();
+            while !counting.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+                report();
+            }
+        });
+        report();
+        assert_eq!([issued, finished, dropped], [THREADS * REQUESTS; 3]);
+        let (stats, _) = loads.report(now, &Wanted::All, None, usize::MAX);
+        assert!(stats.is_empty(), "nobody holds it any more");
+    }
+}

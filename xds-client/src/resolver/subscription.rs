@@ -23,10 +23,12 @@ pub(crate) struct Subscription {
     interest: Interest,
     id: SubscriberId,
     heard: Heard,
-    /// All is to be told again when another server counts than this one.
-    renotifies: bool,
-    sender: Option<usize>,
+    /// All is to be told again when another server counts: what that goes by. Few watches ask for it.
+    renotifies: Option<Box<Sender>>,
 }
+
+/// Which server counted when that was looked at last.
+struct Sender(Option<usize>);
 
 impl Subscription {
     /// At an origin, by what is selected if by anything.
@@ -42,7 +44,7 @@ impl Subscription {
         let scope = client.scope_of(&interest, origin, selector)?;
         let id = scope.watch(type_url, &interest);
         let (client, type_url) = (client.clone(), type_url.clone());
-        Ok(Self { client, scope, type_url, interest, id, heard: Heard::default(), renotifies: false, sender: None })
+        Ok(Self { client, scope, type_url, interest, id, heard: Heard::default(), renotifies: None })
     }
 
     pub(super) fn client_and_type(&self) -> (Arc<Inner>, TypeUrl) {
@@ -76,7 +78,7 @@ impl Subscription {
 
     /// From now on all that there is is told again when another server counts.
     pub(crate) fn renotify(&mut self) {
-        (self.renotifies, self.sender) = (true, self.scope.sender());
+        self.renotifies = Some(Box::new(Sender(self.scope.sender())));
     }
 
     /// Who reports load to the server that what is watched came from, or that it is awaited from.
@@ -87,21 +89,16 @@ impl Subscription {
     }
 
     fn look_for_switch(&mut self) {
-        let sender = self.scope.sender();
-        if sender.is_none() || sender == self.sender {
-            return;
-        }
-        if self.sender.is_some() {
+        let Some(known) = &mut self.renotifies else { return };
+        let Some(sender) = self.scope.sender() else { return };
+        if known.0.replace(sender).is_some_and(|known| known != sender) {
             self.id = self.scope.watch_again(&self.type_url, &self.interest, self.id);
         }
-        self.sender = sender;
     }
 
     /// What is news; if nothing is, the waker is told when something is.
     pub(crate) fn next(&mut self, waker: &Waker) -> Option<Told> {
-        if self.renotifies {
-            self.look_for_switch();
-        }
+        self.look_for_switch();
         let news = self.scope.next(&self.type_url, &self.interest, self.id, &mut self.heard, waker)?;
         let is_collection = self.interest.is_collection();
         let keeps = !self.scope.terms().rules.fail_on_data_errors;
