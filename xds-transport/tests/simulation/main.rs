@@ -41,6 +41,7 @@ const PAUSING: u64 = 1000;
 const VARIED: u64 = 1000;
 /// Further ones that failed once.
 const FAILED: [u64; 7] = [1_393_558, 2_006_436, 2_049_363, 3_032_129, 3_067_304, 3_198_119, 4_027_247];
+const VARIED_FAILED: [u64; 1] = [501_458];
 
 #[test]
 fn every_history_converges_and_keeps_the_rules() {
@@ -56,7 +57,7 @@ fn who_looks_at_little_at_a_time_says_the_same() {
 /// Whoever has one of the variants of a name is told what it would be told if the name had no others.
 #[test]
 fn who_selects_among_variants_is_told_of_its_own() {
-    keeps_the_rules(History::varied, VARIED, &[]);
+    keeps_the_rules(History::varied, VARIED, &VARIED_FAILED);
 }
 
 /// Runs so many histories, and those that failed once.

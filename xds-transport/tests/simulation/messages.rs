@@ -1,5 +1,6 @@
 //! Requests and responses of both protocols in one form, decoded apart from the machines.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -140,6 +141,19 @@ struct Entry {
     version: String,
 }
 
+/// The names of which variants are gone: of several that a client may have had, each is told, and the name is gone once.
+fn gone_variants(encoded: &[Bytes]) -> Vec<String> {
+    let (mut names, mut told) = (Vec::new(), BTreeSet::new());
+    for variant in encoded {
+        let name = text_at(variant, &[1]).unwrap_or_default();
+        let twice = !told.insert(variant);
+        if twice || !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
 impl Response {
     pub(crate) fn decode(protocol: Protocol, message: &Bytes) -> Self {
         match protocol {
@@ -147,9 +161,8 @@ impl Response {
                 let response = DeltaDiscoveryResponse::decode(message.clone()).unwrap();
                 let resources: Vec<_> = response.resources.into_iter().map(Sent::of).collect();
                 // That a variant is gone beside another that comes is one change.
-                let gone = response.removed_resource_names.iter();
-                let gone = gone.map(|name| text_at(name, &[1]).unwrap_or_default().to_owned());
-                let gone = gone.filter(|name| !resources.iter().any(|sent| sent.name == *name)).collect();
+                let mut gone = gone_variants(&response.removed_resource_names);
+                gone.retain(|name| !resources.iter().any(|sent| sent.name == *name));
                 Self {
                     type_url: response.type_url,
                     nonce: response.nonce,
