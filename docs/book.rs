@@ -10,6 +10,7 @@ chapters! {
     concepts = "concepts.md",
     life_of_an_update = "life-of-an-update.md",
     control_plane = "control-plane.md",
+    programs = "programs.md",
     test_your_server = "test-your-server.md",
     machines = "machines.md",
     rules = "rules.md",
@@ -39,7 +40,16 @@ mod tests {
     /// What a chapter tells its reader to depend on is what its programs were compiled with.
     #[test]
     fn dependencies_are_of_the_versions_that_are_used_here() {
-        let chapter = include_str!("control-plane.md");
+        for (chapter, of) in [
+            (include_str!("control-plane.md"), &["prost", "tonic", "tokio"][..]),
+            (include_str!("programs.md"), &["prost", "tokio"]),
+        ] {
+            assert_eq!(compared(chapter), of);
+        }
+    }
+
+    /// What a chapter lists and is used here, in the same version.
+    fn compared(chapter: &str) -> Vec<String> {
         let listed = chapter.split("```toml\n[dependencies]\n").nth(1).and_then(|rest| rest.split("```").next());
         let version = |line: &str| line.split('"').nth(1).map(str::to_owned);
         let mut compared = Vec::new();
@@ -53,6 +63,6 @@ mod tests {
                 compared.push(name.to_owned());
             }
         }
-        assert_eq!(compared, ["prost", "tonic", "tokio"]);
+        compared
     }
 }
