@@ -7,6 +7,7 @@ mod capacity;
 mod departed;
 mod edits;
 mod elsewhere;
+mod empty_globs;
 mod errors;
 mod histories;
 mod invariants;

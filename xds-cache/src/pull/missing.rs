@@ -9,7 +9,7 @@ use crate::change_set::Pull;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, Target};
 use crate::store::{Answer, State};
-use crate::subscribers::Link;
+use crate::subscribers::{Link, Names as _};
 
 impl<V> Cache<V> {
     /// Whether a pull that defers removals would visit anything, or a pull of errors that defers those: what other types
@@ -67,6 +67,7 @@ impl<V> Cache<V> {
             return ControlFlow::Continue(());
         }
         self.pull_parting(id);
+        self.subscribers[id].owed.expect_globs();
         let mut waiting = Vec::new();
         let mut visited = ControlFlow::Continue(());
         while visited.is_continue()
@@ -74,6 +75,8 @@ impl<V> Cache<V> {
         {
             if self.waits_for_error(id, &name) {
                 waiting.push(name);
+            } else if self.takes_members(id, &name) {
+                self.subscribers[id].owed.may_have(&name);
             } else if self.subscribers[id].owed.stop_removal(&name) && self.is_gone(id, &name) {
                 let held = self.take_held(id, &name);
                 visited = visitor(Pull::Removed { name: &name, variants: &held });
@@ -81,6 +84,17 @@ impl<V> Cache<V> {
         }
         self.subscribers[id].owed.defer_missing(waiting);
         visited
+    }
+
+    /// Whether to tell that a glob is empty takes members from the subscriber that it holds, by whatever it asked for them: then
+    /// that is a removal, and goes where removals go (rule 122).
+    fn takes_members(&self, id: SubscriberId, glob: &ResourceName) -> bool {
+        if !glob.is_glob() {
+            return false;
+        }
+        let owed = &self.subscribers[id].owed;
+        owed.removals().of_glob(glob).any(|member| owed.is_leaving(member))
+            || owed.brought().of_glob(glob).next().is_some()
     }
 
     /// What has an error is told with it.

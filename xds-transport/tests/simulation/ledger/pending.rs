@@ -31,7 +31,10 @@ impl Pending {
     pub(crate) fn takes(&self, response: &Response) -> bool {
         match self.sotw {
             true => !self.gone.is_subset(&names(response)),
-            false => response.removed.iter().flat_map(|name| parsed(name)).any(|name| self.gone.contains(&name)),
+            // Of a glob that is empty, a client keeps no member.
+            false => response.removed.iter().flat_map(|name| parsed(name)).any(|told| {
+                self.gone.contains(&told) || told.is_glob() && self.gone.iter().any(|member| member.answers(&told))
+            }),
         }
     }
 }
