@@ -14,7 +14,6 @@ chapters! {
     test_your_server = "test-your-server.md",
     machines = "machines.md",
     rules = "rules.md",
-    extending = "extending.md",
 }
 
 /// As much of Envoy's types as the programs use. The crate `envoy-types` has all of them.
@@ -46,6 +45,19 @@ mod tests {
         ] {
             assert_eq!(compared(chapter), of);
         }
+    }
+
+    /// Files that a reader is sent to are there.
+    #[test]
+    fn where_new_things_go_there_is_a_file() {
+        let guide = include_str!("../ARCHITECTURE.md").split("## Where things go").nth(1).unwrap_or_default();
+        let table = guide.split("## ").next().unwrap_or_default();
+        let is_path = |word: &&str| word.contains('/') && word.ends_with(".rs");
+        let paths: Vec<_> = table.split('`').filter(is_path).collect();
+        assert!(paths.len() > 10, "{paths:?}");
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let missing: Vec<_> = paths.iter().filter(|path| !root.join(path).is_file()).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 
     /// What a chapter lists and is used here, in the same version.

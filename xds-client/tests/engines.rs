@@ -1,9 +1,12 @@
-//! One suite for all engines.
+//! One suite for all engines of what survives a restart: another one is run on it, too.
+
+#![cfg(feature = "state")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use xds_relay::state::{Commit, Compare, Memory, Op, Redb, Revision, Store, StoreError, Watch};
+use xdstp_client::state::{Commit, Compare, Memory, Op, Redb, Revision, Store, StoreError, Watch};
 
 const LONG: Duration = Duration::from_secs(60);
 

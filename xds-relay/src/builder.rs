@@ -29,7 +29,7 @@ use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
 use crate::reload::{Parts, Reloader, Reloads};
 use crate::serve::{Guards, Layered, Relay};
 use crate::socket::Listener;
-use crate::state;
+use crate::state::{self, State};
 use crate::tls::{self, With};
 
 /// A relay that is being put together, within a program: with [origins](Self::origin) of its own, its own rule for [who
@@ -90,6 +90,7 @@ pub struct RelayBuilder {
     listener: Option<TcpListener>,
     admin_listener: Option<TcpListener>,
     tls: Option<ServerConfig>,
+    state: Option<Arc<State>>,
     layers: Vec<Layered>,
     registry: Option<Registry>,
     log: Option<SetLog>,
@@ -107,8 +108,9 @@ impl Relay {
     /// A relay of this configuration, with what is said of it from now on.
     pub fn builder(config: Config) -> RelayBuilder {
         let (origins, layers) = (BTreeMap::new(), Vec::new());
-        let (grouping, listener, admin_listener, tls, registry, log) = (None, None, None, None, None, None);
-        RelayBuilder { config, origins, grouping, listener, admin_listener, tls, layers, registry, log }
+        let (grouping, listener, admin_listener, tls, state) = (None, None, None, None, None);
+        let (registry, log) = (None, None);
+        RelayBuilder { config, origins, grouping, listener, admin_listener, tls, state, layers, registry, log }
     }
 
     /// Takes the addresses of the configuration and reads its files. Origins are dialed when
@@ -152,6 +154,27 @@ impl RelayBuilder {
     /// extensions of its requests.
     pub fn tls(mut self, tls: ServerConfig) -> Self {
         self.tls = Some(tls);
+        self
+    }
+
+    /// What survives a restart, in place of the configuration's `state`: kept by an engine of one's own. Its
+    /// [identities](state::identities) are those of this configuration and of the rule for who may share.
+    ///
+    /// ```
+    /// use std::time::{Instant, SystemTime};
+    ///
+    /// use xds_relay::relay_core::EveryNode;
+    /// use xds_relay::state::{self, Memory, State};
+    /// use xds_relay::{Config, Relay, config::Origin};
+    ///
+    /// let config = Config::new([Origin::server("control-plane", "http://127.0.0.1:18010".parse()?)]);
+    /// let identities = state::identities(&config, &EveryNode);
+    /// let state = State::open(Memory::default(), identities, state::keys(&config)?, Instant::now(), SystemTime::now())?;
+    /// let relay = Relay::builder(config).state(state);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn state(mut self, state: State) -> Self {
+        self.state = Some(Arc::new(state));
         self
     }
 
@@ -209,7 +232,7 @@ impl RelayBuilder {
     /// missing or [not ready](federation::Origin::ready), or one was brought that the configuration does not name; the registry
     /// has the metrics of another relay.
     pub async fn bind(self) -> Result<Relay, Error> {
-        let Self { mut config, origins, grouping, listener, admin_listener, tls, layers, registry, log } = self;
+        let Self { mut config, origins, grouping, listener, admin_listener, tls, state, layers, registry, log } = self;
         let as_given = config.clone();
         if let Some(listener) = &listener {
             config.listen = listener.local_addr()?.into();
@@ -225,7 +248,10 @@ impl RelayBuilder {
         };
         let metrics = Arc::new(Metrics::new(origins::known_types()));
         let dialer = origins::dialer(&config)?;
-        let state = state::open(&config, &*grouping).await?;
+        let state = match state {
+            Some(state) => Some(state),
+            None => state::open(&config, &*grouping).await?,
+        };
         let core = RelayCore::embedding(&config, origins, grouping, dialer, metrics, state);
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");

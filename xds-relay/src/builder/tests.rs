@@ -90,3 +90,17 @@ async fn a_registry_has_what_the_admin_pages_have_while_the_relay_is_there() {
     drop(relay);
     assert!(names().is_empty());
 }
+
+/// The program's counts, and the configuration's is not opened.
+#[tokio::test]
+async fn what_survives_a_restart_is_kept_where_the_program_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = embedded();
+    config.state = Some(config::State::new(directory.path().join("state")));
+    let (now, wall) = (std::time::Instant::now(), std::time::SystemTime::now());
+    let identities = state::identities(&config, &EveryNode);
+    let own = State::open(state::Memory::default(), identities, None, now, wall).unwrap();
+    let relay = Relay::builder(config).origin("a", set()).state(own).bind().await.unwrap();
+    assert!(relay.core.state().is_some());
+    assert!(!directory.path().join("state").exists());
+}
