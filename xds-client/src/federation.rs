@@ -141,7 +141,7 @@ pub use self::request_room::RequestRoom;
 pub use self::routes::Routes;
 pub use self::scope::Scope;
 pub use self::scope::look::Look;
-pub use self::scope::unsaved::{Knows, Unsaved};
+pub use self::scope::unsaved::{Knows, Lack, Unsaved};
 pub(crate) use self::scope::{Heard, News, Shown};
 pub use self::scope_key::ScopeKey;
 pub use self::server_origin::{ServerOrigin, ServerSettings};

@@ -16,6 +16,7 @@ use crate::federation::lock::lock;
 use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::recall::Recall;
 use crate::federation::scope::several::Several;
+use crate::federation::scope::unsaved::SaidGone;
 use crate::federation::scope_key::ScopeKey;
 use crate::federation::share::Share;
 use crate::federation::supply::Supply;
@@ -82,6 +83,8 @@ struct State {
     rests_since: Option<Instant>,
     /// What was known of it before a restart.
     recall: Option<Box<Recall>>,
+    /// What is to be taken of what went, by who keeps it.
+    said_gone: SaidGone,
     /// Whether a server can be reached, for watches.
     reach: hearing::Reach,
     /// Its servers, where there are several.
@@ -166,6 +169,7 @@ impl Scope {
             asks_at: None,
             rests_since: None,
             recall: None,
+            said_gone: SaidGone::default(),
             reach: hearing::Reach::default(),
             several: None,
         };

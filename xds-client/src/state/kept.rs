@@ -241,13 +241,13 @@ impl State {
     }
 
     /// Gives scopes that were made before the store was read what is kept of them.
-    pub(crate) fn catch_up(&self, scopes: &[Arc<Scope>]) {
+    pub(crate) fn catch_up(&self, scopes: &[Arc<Scope>], now: Instant) {
         let unread = std::mem::take(&mut lock(&self.inner).unread);
         for scope in scopes.iter().filter(|_| !unread.is_empty()) {
             let Some(id) = self.identities.of(&scope.key, scope.origin).filter(|id| unread.contains(id)) else {
                 continue;
             };
-            scope.recall(self.take(&id));
+            scope.recall(self.take(&id), now);
         }
     }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Interest, Known, TypeUrl};
 
-use crate::federation::{Knows, LastKnownGood as _, Scope, ScopeKey, Unsaved, lock};
+use crate::federation::{Knows, Lack, LastKnownGood as _, Scope, ScopeKey, Unsaved, lock};
 use crate::state::aging::Aging;
 use crate::state::bodies::Bodies;
 use crate::state::format::{Moment, Record, SAVED_KEY, ScopeId, ScopeRecord, read_key, seal};
@@ -107,7 +107,7 @@ impl Saver {
 
     /// Of a name that is somebody else's, or secret, nothing is written; what was written of it is deleted.
     fn set(&mut self, scope: &ScopeId, authority: Option<&str>, knows: Knows, at: Moment) {
-        let Knows { of: (of, interest), known, left, .. } = knows;
+        let Knows { of: (of, interest), known, lack, .. } = knows;
         let is_kept = match &interest {
             _ if self.omits(&of) => false,
             Interest::Name(name) => authority.is_none_or(|authority| name.authority() == Some(authority)),
@@ -115,13 +115,19 @@ impl Saver {
         };
         let shared =
             |known: &Known<Frame>| !matches!(known, Known::Present { resource, .. } if resource.value.do_not_cache());
-        let known: Vec<_> = known.into_iter().filter(|known| is_kept && shared(known)).collect();
         let key = scope.key_of(&of, &interest);
-        let record = Record::of(known, at);
-        if left && record.is_none() {
-            return self.left.begin(&key, at.seconds().saturating_mul(1000));
+        let may_be_kept = known.is_empty() || known.iter().any(shared);
+        if !(is_kept && may_be_kept) {
+            self.left.set(&key, None);
+            return self.delete(key);
         }
-        self.left.set(&key, None);
+        let known: Vec<_> = known.into_iter().filter(shared).collect();
+        let record = Record::of(known, at);
+        match lack {
+            Lack::Left if record.is_none() => return self.left.begin(&key, at.seconds().saturating_mul(1000)),
+            Lack::Unanswered if record.is_none() => return self.left.set(&key, None),
+            _ => self.left.set(&key, None),
+        }
         match record {
             Some((mut record, body)) if is_secret(&of) => {
                 (record.body, record.content) = (Vec::new(), body.map(|(_, content)| content));
@@ -187,7 +193,7 @@ impl State {
         let at = Moment { now, wall };
         self.set_time(at);
         let Some(store) = self.store() else { return Ok(Saved::default()) };
-        self.catch_up(scopes);
+        self.catch_up(scopes, now);
         let saver = &mut *lock(&self.saver);
         let more = saver.is_full() || !self.collect(saver, &*store, scopes, at)?;
         let saved = commit(saver, &*store, at, more);

@@ -1,5 +1,8 @@
 //! What is known survives a restart of the program.
 
+mod histories;
+mod meanwhile;
+
 use std::time::SystemTime;
 
 use super::*;
@@ -14,20 +17,25 @@ struct Program {
     world: World,
     store: Memory,
     began: (Instant, SystemTime),
+    features: Features,
 }
 
 impl Program {
     fn new(protocol: Protocol) -> Self {
+        Self::of(protocol, KEEPS)
+    }
+
+    fn of(protocol: Protocol, features: Features) -> Self {
         let network = Network::speaking(protocol, now());
         // A client looks at the clock when it reads what was kept.
         let (store, began) = (Memory::default(), (network.now(), SystemTime::now()));
-        let client = client(&network, &store, protocol);
-        Self { world: World { network, client }, store, began }
+        let client = client(&network, &store, protocol, features);
+        Self { world: World { network, client }, store, began, features }
     }
 
     /// Ends without a word, and starts again.
     fn restart(&mut self, protocol: Protocol) {
-        self.world.client = client(&self.world.network, &self.store, protocol);
+        self.world.client = client(&self.world.network, &self.store, protocol, self.features);
         self.world.network.settle();
     }
 
@@ -46,8 +54,8 @@ impl Program {
     }
 }
 
-fn client(network: &Network, store: &Memory, protocol: Protocol) -> Client {
-    let server = |uri| Server::new(uri, ChannelCreds::Insecure).with_features(KEEPS);
+fn client(network: &Network, store: &Memory, protocol: Protocol, features: Features) -> Client {
+    let server = |uri| Server::new(uri, ChannelCreds::Insecure).with_features(features);
     let bootstrap = Bootstrap::new(server(TOP)).with_authority("a", Authority::default());
     let builder = Client::builder(bootstrap).protocol(protocol).store(store.clone());
     builder.transport(network.clone()).build().unwrap()

@@ -5,16 +5,16 @@ use xds_transport::wire::{Any, DeltaDiscoveryResponse, DiscoveryResponse, RESOUR
 
 use super::*;
 
-fn body(type_url: &str, name: &str, version: &str) -> Any {
+pub(super) fn body(type_url: &str, name: &str, version: &str) -> Any {
     Any { type_url: type_url.into(), value: message(name, version).into() }
 }
 
-fn wrapper(name: &str, version: &str, resource: Any) -> Wrapper {
+pub(super) fn wrapper(name: &str, version: &str, resource: Any) -> Wrapper {
     Wrapper { name: name.into(), version: version.into(), resource: Some(resource), ..Wrapper::default() }
 }
 
 /// A response with what a delta server has of it.
-fn response(protocol: Protocol, type_url: &str, resources: &[Wrapper]) -> Vec<u8> {
+pub(super) fn response(protocol: Protocol, type_url: &str, resources: &[Wrapper]) -> Vec<u8> {
     match protocol {
         Protocol::Delta => DeltaDiscoveryResponse {
             type_url: type_url.into(),

@@ -1,23 +1,27 @@
 //! What was known of a scope before a restart.
 //!
-//! It stands aside while the origin may be about to answer: what an origin says is newer. Only when it cannot be reached, or says
-//! nothing for a moment, clients are served from it; it is stale then until the origin has said something of it, or had the time
-//! to. It says that something is there, and never that something is not.
+//! It stands aside while the origin may be about to answer: what an origin says is newer. Only when that cannot be reached, or says
+//! nothing more for a moment, clients are served from it; it is stale then until the origin has said something of it. It says that
+//! something is there, and never that something is not.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 use xds_transport::Frame;
-use xdstp_cache::{Cache, Edit, Interest, Known, Resource, TypeUrl};
+use xdstp_cache::{Cache, Edit, Interest, Known, Resource, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use crate::federation::demand::Wish;
 
 /// How long an origin may say nothing before clients are served what it said before the restart.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long an origin has that is there, and knows what we hold, to say otherwise.
-const CONFIRMS: Duration = Duration::from_secs(30);
+/// How long one that is there may say nothing more before they are served the rest.
+const SETTLES: Duration = Duration::from_secs(2);
+/// How long it may go on without that rest: less than clients take for an absence (rule 138).
+const GOES_ON: Duration = Duration::from_secs(10);
+/// How long what nobody wants is kept at hand, once an origin is there.
+const AT_HAND: Duration = Duration::from_secs(30);
 
 /// What was known before, until the origin had the time to say what of it counts.
 #[derive(Default)]
@@ -26,6 +30,8 @@ pub(super) struct Recall {
     pub(super) aside: Vec<Known<Frame>>,
     /// Of what the origin spoke meanwhile.
     pub(super) said: HashSet<(TypeUrl, ResourceName)>,
+    /// It spoke since that was looked at last.
+    spoke: bool,
     /// Until when it may answer.
     waits_until: Option<Instant>,
     /// Since when it is there.
@@ -34,8 +40,9 @@ pub(super) struct Recall {
     pub(super) untold: HashMap<TypeUrl, Untold>,
     /// What of all that is wanted is to be looked up there: all after this.
     pub(super) looks_after: Option<Bound<Wish>>,
-    /// Its silence means that what it was told is as it was.
-    pub(super) confirms_by_silence: bool,
+    /// What the origin is told that we hold has no versions: it says of each that it is there, or gone. To one that is told the
+    /// version it need say nothing, and nobody can tell that from its being away.
+    asks_for_words: bool,
 }
 
 #[derive(Default)]
@@ -62,27 +69,62 @@ pub(super) type Made = VecDeque<(Frame, Option<Frame>)>;
 pub(super) type Held = BTreeMap<TypeUrl, (Vec<(ResourceName, Resource<Frame>)>, Vec<Interest>)>;
 
 impl Recall {
-    pub(super) fn new(known: Vec<Known<Frame>>, confirms_by_silence: bool) -> Self {
-        Self { aside: known.into_iter().rev().collect(), confirms_by_silence, ..Self::default() }
+    pub(super) fn new(known: Vec<Known<Frame>>, asks_for_words: bool) -> Self {
+        Self { aside: known.into_iter().rev().collect(), asks_for_words, ..Self::default() }
+    }
+
+    /// This was known before, too, but for what is `gone` since.
+    pub(super) fn add(&mut self, known: Vec<Known<Frame>>, gone: HashSet<(TypeUrl, ResourceName)>) {
+        // It is served behind what there is.
+        self.aside.splice(0..0, known.into_iter().rev());
+        self.said.extend(gone);
+    }
+
+    /// The origin spoke of these.
+    pub(super) fn hears<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a ResourceName>) {
+        self.spoke = true;
+        if !self.aside.is_empty() {
+            self.said.extend(names.into_iter().map(|name| (type_url.clone(), name.clone())));
+        }
     }
 
     pub(super) fn due(&mut self, now: Instant, there: bool) -> Due {
-        if there {
-            self.waits_until = None;
-            let since = *self.there_since.get_or_insert(now);
-            return if now >= since + CONFIRMS { Due::End } else { Due::Nothing };
+        if there != self.there_since.is_some() {
+            (self.there_since, self.waits_until) = (there.then_some(now), None);
         }
-        self.there_since = None;
-        if self.aside.is_empty() {
+        let spoke = std::mem::take(&mut self.spoke);
+        let until = match (self.there_since, self.aside.is_empty()) {
+            (None, true) => return Due::Nothing,
+            (Some(since), true) => return if now >= since + AT_HAND { Due::End } else { Due::Nothing },
+            (None, false) => *self.waits_until.get_or_insert(now + GRACE),
+            (Some(since), false) => {
+                let settles = (now + SETTLES).min(since + GOES_ON);
+                *self.waits_until.insert(self.waits_until.filter(|_| !spoke).unwrap_or(settles))
+            }
+        };
+        if now < until {
             return Due::Nothing;
         }
-        let until = *self.waits_until.get_or_insert(now + GRACE);
-        if now >= until { Due::Serve } else { Due::Nothing }
+        // It is told what is served from now on, and has its time to speak of that.
+        self.there_since = self.there_since.map(|_| now);
+        Due::Serve
     }
 
     /// When that is to be looked at.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.waits_until.or(self.there_since.map(|since| since + CONFIRMS))
+        self.waits_until.or(self.there_since.map(|since| since + AT_HAND))
+    }
+
+    /// What is known of stands aside still, and the origin has not spoken of.
+    pub(super) fn stands_aside(&self) -> HashSet<Wish> {
+        let of = |known: &Known<Frame>| match known {
+            Known::Present { type_url, name, .. } | Known::Gone { type_url, name, .. } => {
+                let of = (type_url.clone(), name.clone());
+                (!self.said.contains(&of)).then_some((of.0, Interest::Name(of.1)))
+            }
+            _ => None,
+        };
+        self.aside.iter().filter_map(of).collect()
     }
 
     /// The resources among what is served next, so much at most.
@@ -147,6 +189,7 @@ impl Recall {
 
     /// What the origin is told that we hold, as it is asked for something.
     pub(super) fn hold(&mut self, cache: &Cache<Frame>, (type_url, interest): &Wish, held: &mut Held) {
+        let asks_for_words = self.asks_for_words;
         let Some(of) = self.untold.get_mut(type_url) else { return };
         let names: Vec<_> = match interest {
             Interest::Name(name) if !name.is_glob() => {
@@ -184,7 +227,10 @@ impl Recall {
         // Of what the origin spoke of since, it knows better.
         let stale = names.into_iter().filter(|name| cache.is_stale(type_url, name));
         resources.extend(stale.filter_map(|name| {
-            let resource = cache.resource(type_url, &name)?.clone();
+            let mut resource = cache.resource(type_url, &name)?.clone();
+            if asks_for_words {
+                resource.version = Version::from("");
+            }
             Some((name, resource))
         }));
     }

@@ -18,29 +18,32 @@ impl Scope {
     pub(crate) fn keeps(mut self, known: Vec<Known<Frame>>) -> Self {
         /// Of how many names that is noted; of more all is kept anew.
         const MOST: usize = 1 << 16;
-        let confirms_by_silence = self.room.is_none();
+        let asks_for_words = self.room.is_none();
         let state = self.state.get_mut();
         state.cache.note_changes(MOST);
         if !known.is_empty() {
-            state.recall = Some(Box::new(Recall::new(known, confirms_by_silence)));
+            state.recall = Some(Box::new(Recall::new(known, asks_for_words)));
         }
         self
     }
 
-    /// The same, when that was read later than the scope was made: of what it knows anything of, what is known counts, and is
-    /// noted as a whole.
-    pub fn recall(&self, known: Vec<Known<Frame>>) {
-        let confirms_by_silence = self.room.is_none();
+    /// The same, when that was read later than the scope was made: of what it knows anything of, what is known counts. That is
+    /// noted as a whole, for none of it was kept.
+    pub fn recall(&self, known: Vec<Known<Frame>>, now: Instant) {
+        let asks_for_words = self.room.is_none();
         {
             let state = &mut *self.lock();
-            if state.recall.is_some() || state.cache.resources().next().is_some() {
-                state.cache.note_all();
-                return;
-            }
+            state.cache.note_all();
             if known.is_empty() {
                 return;
             }
-            state.recall = Some(Box::new(Recall::new(known, confirms_by_silence)));
+            let gone = state.cache.snapshot(now).filter_map(|known| match known {
+                Known::Gone { type_url, name, .. } => Some((type_url, name)),
+                _ => None,
+            });
+            let gone = gone.collect();
+            let recall = state.recall.get_or_insert_with(|| Box::new(Recall::new(Vec::new(), asks_for_words)));
+            recall.add(known, gone);
         }
         self.ask();
     }
@@ -124,8 +127,8 @@ impl Scope {
 impl State {
     /// The origin spoke of these: nothing older counts.
     pub(super) fn hears<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a ResourceName>) {
-        if let Some(recall) = self.recall.as_mut().filter(|recall| !recall.aside.is_empty()) {
-            recall.said.extend(names.into_iter().map(|name| (type_url.clone(), name.clone())));
+        if let Some(recall) = &mut self.recall {
+            recall.hears(type_url, names);
         }
     }
 
@@ -152,8 +155,7 @@ impl State {
         recall.looks_after.is_some()
     }
 
-    /// The origin had its time: what it did not speak of is as it was, and what nobody wants of it is forgotten. Whether that is
-    /// over.
+    /// The origin had its time: what it did not speak of stays stale, and what nobody wants of it is forgotten. Whether that is over.
     fn end_recall(&mut self, now: Instant) -> (bool, Woken) {
         let Self { recall: Some(recall), cache, demand, .. } = self else { return (true, Woken::default()) };
         let mut edit = cache.edit(now);
@@ -165,9 +167,6 @@ impl State {
         }
         let over = recall.untold.is_empty();
         if over {
-            if recall.confirms_by_silence {
-                edit.confirm_all();
-            }
             // What is kept has what was not taken from it.
             edit.note_all();
             self.recall = None;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use xds_transport::Frame;
 use xds_transport::client::Changed;
-use xdstp_cache::{Edit, Interest, Resource, TypeUrl, Woken};
+use xdstp_cache::{Cause, Edit, Interest, Resource, TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
 use super::stub::{may_be_held, stub};
@@ -49,6 +49,11 @@ impl Scope {
             version,
             system_version,
         } = self.decide(type_url, changes);
+        let mut said_gone = Vec::new();
+        if self.is_watched() {
+            let refused = errors.iter().filter(|(_, error)| error.cause == Cause::Said && !error.is_transient());
+            said_gone.extend(refused.map(|(name, _)| name).chain(&removed).cloned());
+        }
         for part in missing.chunks(BATCH) {
             let state = &mut self.lock();
             let cache = &state.cache;
@@ -59,6 +64,7 @@ impl Scope {
         }
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
         let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
+        self.lock().came(type_url, changed.as_slice().iter().map(|changed| &changed.name));
         // What lost an alias: it may be all that it was wanted by. So may be what came as it was given up.
         let mut bereft = BTreeSet::new();
         let mut over = false;
@@ -152,6 +158,7 @@ impl Scope {
                 edit.finish()
             });
         }
+        self.lock().went(type_url, said_gone);
     }
 
     /// Makes the scope hold exactly this: what an authoritative origin does.

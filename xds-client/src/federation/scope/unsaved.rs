@@ -1,10 +1,11 @@
 //! What is known of a scope, for who keeps it where it survives a restart.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Instant;
 
 use xds_transport::Frame;
 use xdstp_cache::{Interest, Known, TypeUrl};
+use xdstp_uri::ResourceName;
 
 use super::{BATCH, Scope, State};
 use crate::federation::demand::{Demand, Wish};
@@ -16,9 +17,28 @@ pub struct Knows {
     pub of: (TypeUrl, Interest),
     /// What.
     pub known: Vec<Known<Frame>>,
-    /// Nobody watches it any more: that nothing is known of it does not say that it went.
-    pub left: bool,
+    /// Why nothing is, if that is so.
+    pub lack: Lack,
 }
+
+/// Why nothing is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Lack {
+    /// The origin said so, or whoever serves others forgot it after all of them left.
+    Gone,
+    /// The origin did not say so. Nobody watches it any more.
+    Left,
+    /// Nor this: it is watched.
+    Unanswered,
+}
+
+/// What the origin said is gone of what watches may have left by now, until that is taken.
+#[derive(Default)]
+pub(super) struct SaidGone(HashSet<Wish>);
+
+/// Of how many names that is known; of more, what is kept stays as if they were left.
+const MOST_GONE: usize = 1 << 16;
 
 /// What may be other than it was.
 pub enum Unsaved {
@@ -49,7 +69,8 @@ impl Scope {
         self.lock().cache.note_all();
     }
 
-    /// All of which anything may be known, and in parts of that what is; `others` is what was known before.
+    /// All of which anything may be known, and in parts of that what is; `others` is what was known before. What stands aside
+    /// still is not in it: it is known as it was.
     pub fn known(&self, others: impl IntoIterator<Item = Wish>, now: Instant, mut visitor: impl FnMut(Knows)) {
         let mut wishes: BTreeSet<Wish> = others.into_iter().collect();
         self.visit_stored(
@@ -60,25 +81,50 @@ impl Scope {
             },
         );
         wishes.extend(self.subscriptions().into_iter().filter(|(_, interest)| interest.is_collection()));
+        let aside = self.lock().recall.as_ref().map(|recall| recall.stands_aside()).unwrap_or_default();
+        wishes.retain(|wish| !aside.contains(wish));
         let wishes: Vec<_> = wishes.into_iter().collect();
         for part in wishes.chunks(BATCH) {
             let known: Vec<Knows> = {
-                let state = &*self.lock();
+                let state = &mut *self.lock();
                 part.iter().map(|wish| self.known_in(state, wish.clone(), now)).collect()
             };
             known.into_iter().for_each(&mut visitor);
         }
     }
 
-    fn known_in(&self, state: &State, of: Wish, now: Instant) -> Knows {
+    fn known_in(&self, state: &mut State, of: Wish, now: Instant) -> Knows {
         let known = state.cache.known_of(&of.0, &of.1, now);
         let known = known.into_iter().map(|known| known.map(Frame::clone)).collect();
         let wants = |demand: &Demand| match &of.1 {
             Interest::Name(name) if !name.is_glob() => demand.wants_by(&of.0, name),
             collection => demand.wants(&of.0, collection),
         };
-        // Whoever serves others has it linger, and has forgotten it then.
-        let left = self.is_watched() && !state.demand.as_ref().is_some_and(wants);
-        Knows { of, known, left }
+        let lack = match state.said_gone.0.remove(&of) || !self.is_watched() {
+            true => Lack::Gone,
+            false if state.demand.as_ref().is_some_and(wants) => Lack::Unanswered,
+            false => Lack::Left,
+        };
+        Knows { of, known, lack }
+    }
+}
+
+impl State {
+    /// The origin said that these are gone.
+    pub(super) fn went(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = ResourceName>) {
+        let Self { cache, said_gone: SaidGone(gone), .. } = self;
+        for name in names {
+            if gone.len() < MOST_GONE && cache.resource(type_url, &name).is_none() {
+                gone.insert((type_url.clone(), Interest::Name(name)));
+            }
+        }
+    }
+
+    /// The origin has these.
+    pub(super) fn came<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a ResourceName>) {
+        let SaidGone(gone) = &mut self.said_gone;
+        if !gone.is_empty() {
+            names.into_iter().for_each(|name| _ = gone.remove(&(type_url.clone(), Interest::Name(name.clone()))));
+        }
     }
 }
