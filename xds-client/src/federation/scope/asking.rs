@@ -144,8 +144,9 @@ impl State {
 
     /// Somebody is the first to want it. Whether the origin must be told.
     pub(super) fn want(&mut self, wish: Wish) -> bool {
-        let Self { cache, demand, several, .. } = self;
+        let Self { cache, demand, several, recall, .. } = self;
         let Some(demand) = demand else { return false };
+        recall.iter_mut().for_each(|recall| recall.is_wanted());
         let known = cache.is_known(&wish.0, &wish.1);
         let lacks = several.as_deref_mut().filter(|_| !known).map(Several::lacks).is_some();
         demand.want(wish, known) || lacks

@@ -12,7 +12,7 @@ use xds_transport::Frame;
 use xdstp_cache::{Cache, Edit, Interest, Known, Resource, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
-use crate::federation::demand::Wish;
+use crate::federation::demand::{Demand, Wish};
 
 /// How long an origin may say nothing before clients are served what it said before the restart.
 const GRACE: Duration = Duration::from_millis(500);
@@ -24,10 +24,13 @@ const GOES_ON: Duration = Duration::from_secs(10);
 const AT_HAND: Duration = Duration::from_secs(30);
 
 /// What was known before, until the origin had the time to say what of it counts.
-#[derive(Default)]
 pub(super) struct Recall {
     /// What nobody is served yet, the next one last.
     pub(super) aside: Vec<Known<Frame>>,
+    /// What of that was passed over, because the origin is there and nobody wants it.
+    passed: Vec<Known<Frame>>,
+    /// All that stands aside was.
+    rests: bool,
     /// Of what the origin spoke meanwhile.
     pub(super) said: HashSet<(TypeUrl, ResourceName)>,
     /// It spoke since that was looked at last.
@@ -40,9 +43,17 @@ pub(super) struct Recall {
     pub(super) untold: HashMap<TypeUrl, Untold>,
     /// What of all that is wanted is to be looked up there: all after this.
     pub(super) looks_after: Option<Bound<Wish>>,
-    /// What the origin is told that we hold has no versions: it says of each that it is there, or gone. To one that is told the
-    /// version it need say nothing, and nobody can tell that from its being away.
-    asks_for_words: bool,
+    pub(super) confirms: Confirms,
+}
+
+/// What has it that what is held is as it was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Confirms {
+    /// A word of each: it is told that we hold it without a version, and says that it is there, or gone.
+    Word,
+    /// Its silence, too: over delta it need say nothing of what it was told the version of. So a relay that begins anew does
+    /// not have it send everything, and cannot tell whether it hangs.
+    Silence,
 }
 
 #[derive(Default)]
@@ -69,8 +80,19 @@ pub(super) type Made = VecDeque<(Frame, Option<Frame>)>;
 pub(super) type Held = BTreeMap<TypeUrl, (Vec<(ResourceName, Resource<Frame>)>, Vec<Interest>)>;
 
 impl Recall {
-    pub(super) fn new(known: Vec<Known<Frame>>, asks_for_words: bool) -> Self {
-        Self { aside: known.into_iter().rev().collect(), asks_for_words, ..Self::default() }
+    pub(super) fn new(known: Vec<Known<Frame>>, confirms: Confirms) -> Self {
+        Self {
+            aside: known.into_iter().rev().collect(),
+            passed: Vec::new(),
+            rests: false,
+            said: HashSet::new(),
+            spoke: false,
+            waits_until: None,
+            there_since: None,
+            untold: HashMap::new(),
+            looks_after: None,
+            confirms,
+        }
     }
 
     /// This was known before, too, but for what is `gone` since.
@@ -78,6 +100,14 @@ impl Recall {
         // It is served behind what there is.
         self.aside.splice(0..0, known.into_iter().rev());
         self.said.extend(gone);
+        self.rests = false;
+    }
+
+    /// Something is wanted: it may be of what stands aside.
+    pub(super) fn is_wanted(&mut self) {
+        if std::mem::take(&mut self.rests) {
+            self.waits_until = None;
+        }
     }
 
     /// The origin spoke of these.
@@ -93,20 +123,23 @@ impl Recall {
             (self.there_since, self.waits_until) = (there.then_some(now), None);
         }
         let spoke = std::mem::take(&mut self.spoke);
-        let until = match (self.there_since, self.aside.is_empty()) {
+        self.rests &= there;
+        let until = match (self.there_since, self.aside.is_empty() || self.rests) {
             (None, true) => return Due::Nothing,
             (Some(since), true) => return if now >= since + AT_HAND { Due::End } else { Due::Nothing },
             (None, false) => *self.waits_until.get_or_insert(now + GRACE),
             (Some(since), false) => {
-                let settles = (now + SETTLES).min(since + GOES_ON);
+                let settles = (now + SETTLES).min(since + GOES_ON).max(now + GRACE);
                 *self.waits_until.insert(self.waits_until.filter(|_| !spoke).unwrap_or(settles))
             }
         };
         if now < until {
             return Due::Nothing;
         }
-        // It is told what is served from now on, and has its time to speak of that.
-        self.there_since = self.there_since.map(|_| now);
+        if let Some(since) = &mut self.there_since {
+            // It is asked for what is served from now on, and owes a word of that.
+            (*since, self.confirms) = (now, Confirms::Word);
+        }
         Due::Serve
     }
 
@@ -124,7 +157,7 @@ impl Recall {
             }
             _ => None,
         };
-        self.aside.iter().filter_map(of).collect()
+        self.aside.iter().chain(&self.passed).filter_map(of).collect()
     }
 
     /// The resources among what is served next, so much at most.
@@ -136,9 +169,15 @@ impl Recall {
         resources.collect()
     }
 
-    /// Serves some more of what stood aside, so much at most, with what a program made of [those](Self::next) before. Whether
-    /// that was the last.
-    pub(super) fn serve(&mut self, most: usize, mut made: Option<Made>, edit: &mut Edit<'_, Frame>) -> bool {
+    /// Serves some more of what stood aside, so much at most, with what a program made of [those](Self::next) before: while the
+    /// origin is there, of what is wanted. Whether that was the last.
+    pub(super) fn serve(
+        &mut self,
+        most: usize,
+        mut made: Option<Made>,
+        demand: Option<&Demand>,
+        edit: &mut Edit<'_, Frame>,
+    ) -> bool {
         for _ in 0..most {
             let Some(mut known) = self.aside.pop() else { break };
             if let (Some(made), Known::Present { resource, .. }) = (&mut made, &mut known) {
@@ -153,6 +192,10 @@ impl Recall {
                         break;
                     }
                 }
+            }
+            if self.there_since.is_some() && !demand.is_some_and(|demand| wants(demand, &known)) {
+                self.passed.push(known);
+                continue;
             }
             let untold = match &known {
                 Known::Present { type_url, name, .. } => Some((type_url.clone(), Interest::Name(name.clone()))),
@@ -179,7 +222,12 @@ impl Recall {
         }
         let over = self.aside.is_empty();
         if over {
-            (self.waits_until, self.said) = (None, HashSet::new());
+            self.aside.extend(self.passed.drain(..).rev());
+            self.rests = !self.aside.is_empty();
+            self.waits_until = None;
+            if !self.rests {
+                self.said = HashSet::new();
+            }
             self.looks_after = Some(Bound::Unbounded);
             // What was not taken is not kept any longer.
             edit.note_all();
@@ -189,7 +237,7 @@ impl Recall {
 
     /// What the origin is told that we hold, as it is asked for something.
     pub(super) fn hold(&mut self, cache: &Cache<Frame>, (type_url, interest): &Wish, held: &mut Held) {
-        let asks_for_words = self.asks_for_words;
+        let confirms = self.confirms;
         let Some(of) = self.untold.get_mut(type_url) else { return };
         let names: Vec<_> = match interest {
             Interest::Name(name) if !name.is_glob() => {
@@ -228,7 +276,7 @@ impl Recall {
         let stale = names.into_iter().filter(|name| cache.is_stale(type_url, name));
         resources.extend(stale.filter_map(|name| {
             let mut resource = cache.resource(type_url, &name)?.clone();
-            if asks_for_words {
+            if confirms == Confirms::Word {
                 resource.version = Version::from("");
             }
             Some((name, resource))
@@ -265,5 +313,17 @@ impl Recall {
             }
         }
         taken
+    }
+}
+
+fn wants(demand: &Demand, known: &Known<Frame>) -> bool {
+    match known {
+        Known::Present { type_url, name, aliases, .. } => {
+            aliases.iter().chain([name]).any(|name| demand.wants_by(type_url, name))
+        }
+        Known::Gone { type_url, glob, .. } => demand.wants(type_url, &Interest::Name(glob.clone())),
+        Known::Answered { type_url, collection, .. } => demand.wants(type_url, collection),
+        Known::TypeVersion { type_url, .. } => demand.wants_type(type_url),
+        _ => true,
     }
 }

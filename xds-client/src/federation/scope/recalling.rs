@@ -8,7 +8,7 @@ use xds_transport::client::Command;
 use xdstp_cache::{Known, TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
-use super::recall::{Due, Held, Made, Recall};
+use super::recall::{Confirms, Due, Held, Made, Recall};
 use super::{BATCH, Scope, State};
 use crate::federation::terms::Terms;
 use crate::federation::validators::Trust;
@@ -18,11 +18,11 @@ impl Scope {
     pub(crate) fn keeps(mut self, known: Vec<Known<Frame>>) -> Self {
         /// Of how many names that is noted; of more all is kept anew.
         const MOST: usize = 1 << 16;
-        let asks_for_words = self.room.is_none();
+        let confirms = self.confirms();
         let state = self.state.get_mut();
         state.cache.note_changes(MOST);
         if !known.is_empty() {
-            state.recall = Some(Box::new(Recall::new(known, asks_for_words)));
+            state.recall = Some(Box::new(Recall::new(known, confirms)));
         }
         self
     }
@@ -30,7 +30,7 @@ impl Scope {
     /// The same, when that was read later than the scope was made: of what it knows anything of, what is known counts. That is
     /// noted as a whole, for none of it was kept.
     pub fn recall(&self, known: Vec<Known<Frame>>, now: Instant) {
-        let asks_for_words = self.room.is_none();
+        let confirms = self.confirms();
         {
             let state = &mut *self.lock();
             state.cache.note_all();
@@ -42,10 +42,16 @@ impl Scope {
                 _ => None,
             });
             let gone = gone.collect();
-            let recall = state.recall.get_or_insert_with(|| Box::new(Recall::new(Vec::new(), asks_for_words)));
+            let recall = state.recall.get_or_insert_with(|| Box::new(Recall::new(Vec::new(), confirms)));
             recall.add(known, gone);
         }
         self.ask();
+    }
+
+    fn confirms(&self) -> Confirms {
+        // SotW has no versions of names.
+        let is_sotw = self.room.is_some();
+        if self.is_watched() || is_sotw { Confirms::Word } else { Confirms::Silence }
     }
 
     /// Whether anything of it was known before a restart, and its origin has not had the time to say whether that counts.
@@ -75,9 +81,9 @@ impl Scope {
             let made = self.terms.as_ref().map(|terms| self.remake(terms));
             self.change(|state| {
                 over = true;
-                let Some(recall) = &mut state.recall else { return Woken::default() };
-                let mut edit = state.cache.edit(now);
-                over = recall.serve(BATCH, made, &mut edit);
+                let State { recall: Some(recall), cache, demand, .. } = state else { return Woken::default() };
+                let mut edit = cache.edit(now);
+                over = recall.serve(BATCH, made, demand.as_ref(), &mut edit);
                 edit.finish()
             });
         }
@@ -155,7 +161,8 @@ impl State {
         recall.looks_after.is_some()
     }
 
-    /// The origin had its time: what it did not speak of stays stale, and what nobody wants of it is forgotten. Whether that is over.
+    /// The origin had its time: what it did not speak of stays stale, unless its silence says that it is as it was, and
+    /// what nobody wants of it is forgotten. Whether that is over.
     fn end_recall(&mut self, now: Instant) -> (bool, Woken) {
         let Self { recall: Some(recall), cache, demand, .. } = self else { return (true, Woken::default()) };
         let mut edit = cache.edit(now);
@@ -167,6 +174,9 @@ impl State {
         }
         let over = recall.untold.is_empty();
         if over {
+            if recall.confirms == Confirms::Silence {
+                edit.confirm_all();
+            }
             // What is kept has what was not taken from it.
             edit.note_all();
             self.recall = None;
