@@ -52,15 +52,29 @@ impl Reporters {
         let server = self.servers.get(at.origin).and_then(|servers| servers.get(at.server));
         // What has no server is not watched.
         let server = server.ok_or(LoadError::NotWatched)?;
-        let mut known = self.known.lock();
-        if let Some(reporter) = known.get(server).and_then(Weak::upgrade) {
+        if let Some(reporter) = self.known(server) {
             return Ok(LoadReporter::of(reporter));
         }
+        // Not under the lock: a transport is its program's own code, which may ask for a reporter, too.
         let name: Arc<str> = server.uri().into();
         let opened = load::new(name.clone(), &self.node, self.backoff.clone(), |stream| self.open.open(at, stream));
-        let reporter = opened.ok_or(LoadError::Unsupported { server: name })?;
+        let opened = opened.ok_or(LoadError::Unsupported { server: name })?;
+        Ok(LoadReporter::of(self.first_of(server, opened)))
+    }
+
+    fn known(&self, server: &Server) -> Option<Arc<Reporter>> {
+        self.known.lock().get(server).and_then(Weak::upgrade)
+    }
+
+    /// The reporter of a server: this one, unless somebody else opened one meanwhile.
+    fn first_of(&self, server: &Server, opened: Arc<Reporter>) -> Arc<Reporter> {
+        let mut known = self.known.lock();
+        if let Some(first) = known.get(server).and_then(Weak::upgrade) {
+            drop(known);
+            return first;
+        }
         known.retain(|_, reporter| reporter.strong_count() > 0);
-        known.insert(server.clone(), Arc::downgrade(&reporter));
-        Ok(LoadReporter::of(reporter))
+        known.insert(server.clone(), Arc::downgrade(&opened));
+        opened
     }
 }

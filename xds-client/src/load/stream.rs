@@ -47,6 +47,8 @@ struct Asked {
     wanted: Wanted,
     interval: Duration,
     due: Instant,
+    /// It was seen that it is: it waits for room on the stream, and not for time.
+    waits_for_room: bool,
     /// A part of the report is out, up to this cluster.
     after: Option<Key>,
 }
@@ -94,7 +96,7 @@ impl LoadStream {
         self.loads.set_trouble(None);
         let State::Up { asked, .. } = &mut self.state else { return Ok(()) };
         if asked.as_ref().is_none_or(|asked| asked.wanted != wanted || asked.interval != interval) {
-            *asked = Some(Asked { wanted, interval, due: now + interval, after: None });
+            *asked = Some(Asked { wanted, interval, due: now + interval, waits_for_room: false, after: None });
         }
         Ok(())
     }
@@ -102,6 +104,9 @@ impl LoadStream {
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.loads.begin(now);
+        if let State::Up { asked: Some(asked), .. } = &mut self.state {
+            asked.waits_for_room = asked.due <= now;
+        }
     }
 
     /// The next message, encoded: who the client is, or a report that is due, in which there may be nothing. What is in it is
@@ -114,7 +119,7 @@ impl LoadStream {
         let asked = asked.as_mut().filter(|asked| asked.due <= now)?;
         let (cluster_stats, last) = self.loads.report(now, &asked.wanted, asked.after.take(), MESSAGE_BYTES);
         if last.is_none() {
-            asked.due = now + asked.interval;
+            (asked.due, asked.waits_for_room) = (now + asked.interval, false);
         }
         asked.after = last;
         Some(LoadStatsRequest { cluster_stats, ..LoadStatsRequest::default() }.encode_to_vec().into())
@@ -125,7 +130,7 @@ impl LoadStream {
         match &self.state {
             State::Down(retry_at) => *retry_at,
             State::Connecting => None,
-            State::Up { asked, .. } => asked.as_ref().map(|asked| asked.due),
+            State::Up { asked, .. } => asked.as_ref().filter(|asked| !asked.waits_for_room).map(|asked| asked.due),
         }
     }
 }
@@ -155,6 +160,28 @@ fn interval(response: &LoadStatsResponse) -> Result<Duration, LoadStreamError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Who drives it would come back at once, and again, for as long as the server does not read.
+    #[test]
+    fn r029_a_report_that_has_no_room_waits_for_no_moment() {
+        let now = crate::upstream::now();
+        let mut stream = LoadStream::new(Arc::default(), &Bytes::new(), Backoff::default());
+        assert!(stream.should_connect(now));
+        stream.connected();
+        assert!(stream.poll_transmit(now).is_some());
+        let asked = LoadStatsResponse { send_all_clusters: true, ..LoadStatsResponse::default() };
+        stream.handle_message(now, asked.encode_to_vec().into()).unwrap();
+        let due = stream.poll_timeout().unwrap();
+        stream.handle_timeout(due);
+        assert_eq!(stream.poll_timeout(), None);
+        // What it is asked for anew changes nothing of that.
+        stream.handle_message(due, asked.encode_to_vec().into()).unwrap();
+        assert_eq!(stream.poll_timeout(), None);
+        let late = due + 10 * SHORTEST;
+        stream.handle_timeout(late);
+        assert!(stream.poll_transmit(late).is_some() && stream.poll_transmit(late).is_none());
+        assert_eq!(stream.poll_timeout(), Some(late + SHORTEST));
+    }
 
     /// The first message says who it is, with that it can be asked for all clusters, and nothing else does.
     #[test]

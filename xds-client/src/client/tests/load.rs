@@ -1,11 +1,15 @@
 //! Load reports (LRS).
 
+use std::sync::{Arc, OnceLock};
+
 use xds_transport::wire::load_report::{ClusterStats, LoadStatsRequest, LoadStatsResponse, UpstreamLocalityStats};
 use xds_transport::wire::{Duration as WireDuration, Locality};
 
 use super::fallback::{SERVERS, several, told};
 use super::*;
-use crate::{ConfigSource, LoadError, LoadReporter};
+use crate::federation::Dialed;
+use crate::upstream::Consumer;
+use crate::{ConfigSource, LoadError, LoadReporter, LoadStream, Transport};
 
 const TEN: Duration = Duration::from_secs(10);
 
@@ -349,4 +353,40 @@ fn r071_of_a_collection_all_is_told_again_and_whoever_waits_is_woken() {
     assert!(woken.0.load(Ordering::Relaxed) > 0);
     let rest = told(&mut watch);
     assert!(rest.ends_with(&all), "{rest:?}");
+}
+
+/// A transport that asks its client for a reporter to another server, whenever it is to open a stream.
+struct Asks {
+    network: Network,
+    client: Arc<OnceLock<Client>>,
+}
+
+impl Transport for Asks {
+    fn open(&self, server: &Server, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+        self.network.open(server, node, consumer)
+    }
+
+    fn open_load_reports(&self, server: &Server, stream: LoadStream) -> Option<Box<dyn Dialed>> {
+        if server.uri() == TOP
+            && let Some(client) = self.client.get()
+        {
+            let other = client.load_reporter(OTHER).unwrap();
+            assert_eq!(&**other.server(), OTHER);
+        }
+        self.network.open_load_reports(server, stream)
+    }
+}
+
+#[test]
+fn a_transport_may_ask_for_a_reporter_while_it_opens_a_stream() {
+    let network = Network::speaking(Protocol::Delta, now());
+    let server = |uri| Server::new(uri, ChannelCreds::Insecure);
+    let bootstrap = Bootstrap::new(server(TOP)).with_authority("o", Authority::default().with_server(server(OTHER)));
+    let client = Arc::<OnceLock<Client>>::default();
+    let transport = Asks { network: network.clone(), client: client.clone() };
+    let built = Client::builder(bootstrap).transport(transport).build().unwrap();
+    let reporter = client.get_or_init(|| built).load_reporter(TOP).unwrap();
+    network.settle();
+    assert_eq!((&**reporter.server(), network.server(TOP).load_streams()), (TOP, 1));
+    assert_eq!(network.server(OTHER).load_streams(), 0, "nobody holds it any more");
 }
