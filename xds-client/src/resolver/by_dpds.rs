@@ -195,7 +195,8 @@ impl ByDpds {
                 }
             }
             Err(error) => {
-                self.next = None;
+                // Said as before, it is asked for anew: that tells what this is the end of.
+                (self.next, self.selector) = (None, None);
                 self.holds.spoil();
                 let (name, held) = (self.name(), !self.holds.is_empty());
                 return Some(Told::Failed { name, error, held, keeps: true });

@@ -1,6 +1,7 @@
 //! Names that are asked for as a server says (DPDS of TP2's draft).
 
 use prost::encoding::string;
+use xds_transport::wire::SelectorsByType;
 use xdstp_cache::Variant;
 
 use super::*;
@@ -40,8 +41,11 @@ fn text(number: u32, text: &str) -> Vec<u8> {
 
 /// A `DynamicParameterConstraintsMap` by which resources of a type have exactly this value of a key.
 pub(super) fn map(type_url: &str, key: &str, value: &str) -> Vec<u8> {
-    let exactly = field(2, text(1, value));
-    let of_key = field(1, [text(1, key), field(2, exactly)].concat());
+    map_of(type_url, key, text(1, value))
+}
+
+fn map_of(type_url: &str, key: &str, constraint: Vec<u8>) -> Vec<u8> {
+    let of_key = field(1, [text(1, key), field(2, field(2, constraint))].concat());
     let of = type_url.rsplit('/').next().unwrap();
     field(1, [text(1, of), field(2, of_key)].concat())
 }
@@ -298,4 +302,55 @@ fn r084_what_a_watch_says_itself_counts_before_it() {
     heard(&mut watch);
     world.network.settle();
     assert_eq!(world.top().take_asked(), [""; 0], "nothing changes for it");
+}
+
+/// As many values of a key as there may be: with another key it is more.
+fn as_large_as_may_be() -> Vec<u8> {
+    let values = |count: usize| {
+        let values: Vec<u8> = (0..count).flat_map(|value| field(2, text(1, &value.to_string()))).collect();
+        let of_key = field(1, [text(1, "env"), field(2, values)].concat());
+        field(1, [text(1, CDS.rsplit('/').next().unwrap()), field(2, of_key)].concat())
+    };
+    let is_read = |count: &usize| SelectorsByType::decode(&values(*count)).is_ok();
+    values((65_000..=65_536).rev().find(is_read).unwrap())
+}
+
+#[test]
+fn r084_what_cannot_be_asked_for_is_said_and_over_when_it_is_said_as_before() {
+    // The final form has no ranges: a server of it cannot be asked so.
+    let range = map_of(CDS, "env", field(2, field(1, vec![0x08, 7])));
+    for (bad, words) in [(range, "top:1: it cannot be asked for"), (as_large_as_may_be(), "key_constraints")] {
+        for is_answered in [true, false] {
+            let world = world(Protocol::Delta, "a", KEEPS);
+            let name = cluster("x");
+            let turn = |watch: &mut Watch| {
+                let mut all = heard(watch);
+                world.network.settle();
+                all.extend(heard(watch));
+                world.network.settle();
+                all
+            };
+            world.put_for("prod", &name, "1");
+            world.say("a", "1", "prod");
+            let mut watch = world.watch_raw(CDS, &name);
+            assert_eq!(turn(&mut watch), [format!("put {name} 1")]);
+            if !is_answered {
+                // What is asked for then was not answered yet.
+                world.put_for("test", &name, "9");
+                world.say("a", "2", "test");
+                world.top().be_silent(true);
+                assert_eq!(turn(&mut watch), [""; 0]);
+                world.top().be_silent(false);
+            }
+            world.top().put(DPDS, &dpds("a"), "3", &bad);
+            world.network.settle();
+            let said = heard(&mut watch);
+            assert!(said[0].starts_with(&format!("ambient {name}: {words}")), "{said:?}");
+            let (env, version) = if is_answered { ("prod", "1") } else { ("test", "9") };
+            world.say("a", "4", env);
+            assert_eq!(turn(&mut watch), [format!("put {name} {version}")], "{words} {is_answered}");
+            world.put_for(env, &name, "10");
+            assert_eq!(turn(&mut watch), [format!("put {name} 10")]);
+        }
+    }
 }
