@@ -44,6 +44,10 @@ const MAX_REDIRECTS: usize = 8;
 /// It cannot be asked for.
 pub(crate) fn resolve(client: &Arc<Inner>, type_url: &TypeUrl, text: &str) -> Result<Box<dyn Find>, Error> {
     let bad = |error: ParseError| Error::BadName { reason: error.to_string().into() };
+    // A server may take either for a reason to end a stream, which is that of others, too.
+    if text.is_empty() || type_url.as_str().is_empty() {
+        return Err(Error::BadName { reason: "a name and a type have a letter at least".into() });
+    }
     if text.starts_with("xdstp:") && text.contains('#') {
         return locate(client, type_url, &Locator::parse(text).map_err(bad)?, 0);
     }

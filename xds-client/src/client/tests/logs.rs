@@ -1,7 +1,7 @@
 //! What a client logs.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -12,6 +12,33 @@ use super::*;
 /// Lines of a level, name and message, of those that are logged.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<(Level, String)>>>);
+
+/// Listens for all other threads. Where one logs that nobody listens to, a line may be taken for one that nobody ever hears.
+static OTHERS: LazyLock<()> = LazyLock::new(|| {
+    let _ = tracing::subscriber::set_global_default(Deaf);
+});
+
+struct Deaf;
+
+impl tracing::Subscriber for Deaf {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &tracing::Event<'_>) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
 
 struct Text(String);
 
@@ -49,6 +76,7 @@ impl tracing::Subscriber for Lines {
 
 /// What is logged of this meanwhile, without the rest.
 fn logged(about: &str, scenario: impl FnOnce()) -> Vec<(Level, String)> {
+    LazyLock::force(&OTHERS);
     let lines = Lines::default();
     tracing::subscriber::with_default(lines.clone(), scenario);
     let mut lines = lines.0.lock().unwrap().split_off(0);

@@ -24,6 +24,21 @@ fn r022_a_name_of_another_type_and_what_is_no_name_are_errors_at_once() {
     assert_eq!(world.network.dialed(), 0);
 }
 
+/// A server ends a stream that asks for these, and with it the watches of others.
+#[test]
+fn r022_an_empty_name_or_type_is_an_error_at_once_and_nobody_else_s() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let world = World::of(protocol, KEEPS);
+        world.put(CDS, "x", "1");
+        let mut good = world.watch("x");
+        let mut bad = [(CDS, ""), ("", "x"), ("", "")].map(|(of, name)| world.watch_raw(of, name));
+        let told = "failed all: a name and a type have a letter at least";
+        assert_eq!(bad.each_mut().map(heard), [[told]; 3]);
+        world.put(CDS, "x", "2");
+        assert_eq!((heard(&mut good), world.top().opened()), (vec!["put x 2".to_owned()], 1), "{protocol:?}");
+    }
+}
+
 #[test]
 fn s060_to_s063_names_that_differ_in_the_order_of_parameters_are_one() {
     for protocol in [Protocol::Delta, Protocol::Sotw] {

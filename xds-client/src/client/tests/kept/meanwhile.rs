@@ -184,7 +184,7 @@ fn a_store_that_is_opened_late_loses_nothing_that_no_server_spoke_of() {
     late.world.top().send(&prost::Message::encode_to_vec(&removed));
     late.world.network.settle();
     assert_eq!(
-        watches.each_mut().map(|watch| heard(watch)),
+        watches.each_mut().map(heard),
         [vec![format!("put {x} 2")], vec![], vec![format!("failed {z}: absent")]]
     );
     late.save();
@@ -205,7 +205,7 @@ fn a_store_that_is_opened_late_loses_nothing_that_no_server_spoke_of() {
     late.save();
     let mut watches = [x, y, z, glob.as_str()].map(|name| late.world.watch_raw(EDS, name));
     late.world.network.pass(SECOND);
-    let mut said = watches.each_mut().map(|watch| heard(watch));
+    let mut said = watches.each_mut().map(heard);
     said.iter_mut().for_each(|said| said.retain(|said| said.starts_with("put")));
     said[3].sort();
     let (x, y) = (format!("put {x} 2"), format!("put {y} 1"));
