@@ -208,31 +208,39 @@ impl Recall {
                 continue;
             }
             let is_there = edit.recall(known);
-            if let Some((type_url, interest)) = untold {
-                let of = self.untold.entry(type_url).or_default();
-                match interest {
-                    Interest::Name(name) if !name.is_glob() => {
-                        if is_there {
-                            of.by_glob.entry(name.glob_parent()).or_default().insert(name);
-                        }
-                    }
-                    collection => _ = of.collections.insert(collection),
-                }
-            }
+            untold.into_iter().for_each(|wish| self.is_untold(wish, is_there));
         }
         let over = self.aside.is_empty();
         if over {
-            self.aside.extend(self.passed.drain(..).rev());
-            self.rests = !self.aside.is_empty();
-            self.waits_until = None;
-            if !self.rests {
-                self.said = HashSet::new();
-            }
-            self.looks_after = Some(Bound::Unbounded);
-            // What was not taken is not kept any longer.
-            edit.note_all();
+            self.served(edit);
         }
         over
+    }
+
+    /// The origin is to be told that we hold this, once it is asked for it.
+    fn is_untold(&mut self, (type_url, interest): Wish, is_there: bool) {
+        let of = self.untold.entry(type_url).or_default();
+        match interest {
+            Interest::Name(name) if !name.is_glob() => {
+                if is_there {
+                    of.by_glob.entry(name.glob_parent()).or_default().insert(name);
+                }
+            }
+            collection => _ = of.collections.insert(collection),
+        }
+    }
+
+    /// Nothing more of what stood aside is served now: what was passed over still stands there.
+    fn served(&mut self, edit: &mut Edit<'_, Frame>) {
+        self.aside.extend(self.passed.drain(..).rev());
+        self.rests = !self.aside.is_empty();
+        self.waits_until = None;
+        if !self.rests {
+            self.said = HashSet::new();
+        }
+        self.looks_after = Some(Bound::Unbounded);
+        // What was not taken is not kept any longer.
+        edit.note_all();
     }
 
     /// What the origin is told that we hold, as it is asked for something.

@@ -64,7 +64,7 @@ impl Scope {
         }
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
         let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
-        self.lock().came(type_url, changed.as_slice().iter().map(|changed| &changed.name));
+        self.lock().said_gone.came(type_url, changed.as_slice().iter().map(|changed| &changed.name));
         // What lost an alias: it may be all that it was wanted by. So may be what came as it was given up.
         let mut bereft = BTreeSet::new();
         let mut over = false;
@@ -158,7 +158,10 @@ impl Scope {
                 edit.finish()
             });
         }
-        self.lock().went(type_url, said_gone);
+        if !said_gone.is_empty() {
+            let State { cache, said_gone: all, .. } = &mut *self.lock();
+            all.went(cache, type_url, said_gone);
+        }
     }
 
     /// Makes the scope hold exactly this: what an authoritative origin does.

@@ -1,11 +1,10 @@
 //! What is known of a scope, for who keeps it where it survives a restart.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use xds_transport::Frame;
 use xdstp_cache::{Interest, Known, TypeUrl};
-use xdstp_uri::ResourceName;
 
 use super::{BATCH, Scope, State};
 use crate::federation::demand::{Demand, Wish};
@@ -32,13 +31,6 @@ pub enum Lack {
     /// Nor this: it is watched.
     Unanswered,
 }
-
-/// What the origin said is gone of what watches may have left by now, until that is taken.
-#[derive(Default)]
-pub(super) struct SaidGone(HashSet<Wish>);
-
-/// Of how many names that is known; of more, what is kept stays as if they were left.
-const MOST_GONE: usize = 1 << 16;
 
 /// What may be other than it was.
 pub enum Unsaved {
@@ -100,31 +92,11 @@ impl Scope {
             Interest::Name(name) if !name.is_glob() => demand.wants_by(&of.0, name),
             collection => demand.wants(&of.0, collection),
         };
-        let lack = match state.said_gone.0.remove(&of) || !self.is_watched() {
+        let lack = match state.said_gone.take(&of) || !self.is_watched() {
             true => Lack::Gone,
             false if state.demand.as_ref().is_some_and(wants) => Lack::Unanswered,
             false => Lack::Left,
         };
         Knows { of, known, lack }
-    }
-}
-
-impl State {
-    /// The origin said that these are gone.
-    pub(super) fn went(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = ResourceName>) {
-        let Self { cache, said_gone: SaidGone(gone), .. } = self;
-        for name in names {
-            if gone.len() < MOST_GONE && cache.resource(type_url, &name).is_none() {
-                gone.insert((type_url.clone(), Interest::Name(name)));
-            }
-        }
-    }
-
-    /// The origin has these.
-    pub(super) fn came<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a ResourceName>) {
-        let SaidGone(gone) = &mut self.said_gone;
-        if !gone.is_empty() {
-            names.into_iter().for_each(|name| _ = gone.remove(&(type_url.clone(), Interest::Name(name.clone()))));
-        }
     }
 }

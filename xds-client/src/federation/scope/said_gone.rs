@@ -1,0 +1,44 @@
+//! What the origin said is gone, until who keeps what is known has taken that: watches may have left it by then.
+
+use std::collections::HashSet;
+
+use xds_transport::Frame;
+use xdstp_cache::{Cache, Interest, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use crate::federation::demand::Wish;
+
+/// Of how many names that is known; of more, what is kept stays as if they were left.
+const MOST: usize = 1 << 16;
+
+/// Names that are gone by the origin's word.
+#[derive(Default)]
+pub(super) struct SaidGone(HashSet<Wish>);
+
+impl SaidGone {
+    /// The origin said that these are gone: those that are.
+    pub(super) fn went(
+        &mut self,
+        cache: &Cache<Frame>,
+        type_url: &TypeUrl,
+        names: impl IntoIterator<Item = ResourceName>,
+    ) {
+        for name in names {
+            if self.0.len() < MOST && cache.resource(type_url, &name).is_none() {
+                self.0.insert((type_url.clone(), Interest::Name(name)));
+            }
+        }
+    }
+
+    /// The origin has these.
+    pub(super) fn came<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a ResourceName>) {
+        if !self.0.is_empty() {
+            names.into_iter().for_each(|name| _ = self.take(&(type_url.clone(), Interest::Name(name.clone()))));
+        }
+    }
+
+    /// Whether it is among them, which is known no longer.
+    pub(super) fn take(&mut self, of: &Wish) -> bool {
+        self.0.remove(of)
+    }
+}
