@@ -40,3 +40,41 @@ fn every_rule_has_a_row_and_every_test_that_it_names_is_there() {
     }
     assert_eq!(numbers, (1..=85).collect::<Vec<_>>());
 }
+
+/// How many scenarios there are.
+const SCENARIOS: usize = 122;
+
+/// The numbers in the name of a test: `s001_`, `s003_and_s004_`, `s005_to_s008_`.
+fn numbers_of(name: &str) -> Vec<usize> {
+    let number = |word: &str| word.strip_prefix('s').filter(|digits| digits.len() == 3)?.parse::<usize>().ok();
+    let words: Vec<_> = name.split('_').collect();
+    let Some(first) = words.first().and_then(|word| number(word)) else { return Vec::new() };
+    match (words.get(1), words.get(2).and_then(|word| number(word))) {
+        (Some(&"to"), Some(last)) => (first..=last).collect(),
+        (Some(&"and"), Some(other)) => vec![first, other],
+        _ => vec![first],
+    }
+}
+
+#[test]
+fn every_scenario_has_a_test_that_is_named_for_it() {
+    assert_eq!(numbers_of("s005_to_s008_two"), [5, 6, 7, 8]);
+    assert_eq!(
+        (numbers_of("s003_and_s004_x"), numbers_of("s009_x"), numbers_of("says")),
+        (vec![3, 4], vec![9], vec![])
+    );
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut text = String::new();
+    ["src", "tests"].iter().for_each(|directory| sources(&root.join(directory), &mut text));
+    let lines: Vec<_> = text.lines().map(str::trim).collect();
+    let mut named = std::collections::BTreeSet::new();
+    for (line, before) in lines.iter().skip(1).zip(&lines) {
+        let name = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ");
+        // What is no test holds nothing.
+        if let Some(name) = name.filter(|_| before.starts_with("#[test]") || before.starts_with("#[tokio::test")) {
+            named.extend(numbers_of(name.split('(').next().unwrap_or_default()));
+        }
+    }
+    let missing: Vec<_> = (1..=SCENARIOS).filter(|number| !named.contains(number)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -31,6 +31,7 @@ pub(super) struct State {
     pub(super) opened: usize,
     asked: Vec<String>,
     refused: Vec<String>,
+    introductions: usize,
     #[cfg(feature = "lrs")]
     pub(super) load: super::load::Taken,
 }
@@ -49,6 +50,7 @@ impl State {
             opened: 0,
             asked,
             refused,
+            introductions: 0,
             #[cfg(feature = "lrs")]
             load: Default::default(),
         }
@@ -59,7 +61,7 @@ impl State {
             let located = locators.iter().filter_map(|locator| Locator::decode(dialect, locator).ok());
             located.map(|Locator { name, selector, .. }| format!("{name} {selector}")).collect()
         };
-        let (names, error) = match protocol {
+        let (names, error, introduces) = match protocol {
             Protocol::Delta => {
                 let request = DeltaDiscoveryRequest::decode(request).unwrap_or_default();
                 let left =
@@ -67,14 +69,15 @@ impl State {
                 let names = [request.resource_names_subscribe, located(request.resource_locators_subscribe)].concat();
                 let left = left.into_iter().map(|name| format!("-{name}"));
                 let names = names.into_iter().map(|name| format!("+{name}"));
-                (names.chain(left).collect::<Vec<_>>(), request.error_detail)
+                (names.chain(left).collect::<Vec<_>>(), request.error_detail, !request.node.is_empty())
             }
             Protocol::Sotw => {
                 let request = DiscoveryRequest::decode(request).unwrap_or_default();
                 let names = [request.resource_names, located(request.resource_locators)].concat();
-                (vec![names.join(" ")], request.error_detail)
+                (vec![names.join(" ")], request.error_detail, !request.node.is_empty())
             }
         };
+        self.introductions += usize::from(introduces);
         self.asked.extend(names);
         self.refused.extend(error.map(|error| error.message));
     }
@@ -227,6 +230,11 @@ impl Server {
     /// How many it ever had.
     pub fn opened(&self) -> usize {
         self.change(|state, _| state.opened)
+    }
+
+    /// How many requests said who the client is.
+    pub fn introductions(&self) -> usize {
+        self.change(|state, _| state.introductions)
     }
 
     /// What it was asked for since this was looked at last: over delta what was subscribed, each with a `+`, and what was left,
