@@ -7,8 +7,8 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{ListKey, Target, TypeKey};
 use crate::moments::NEVER;
-use crate::resource::TypeUrl;
 use crate::store::{Answer, Gone};
+use crate::text::TypeUrl;
 
 impl<V> Cache<V> {
     /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99). That stays known

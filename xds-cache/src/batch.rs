@@ -8,7 +8,8 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::outcome::Outcomes;
-use crate::resource::{Resource, TypeUrl};
+use crate::resource::Resource;
+use crate::text::TypeUrl;
 
 impl<V> Cache<V> {
     /// Stores many resources of one type. A subscriber is woken once, however many of them it wants, and what

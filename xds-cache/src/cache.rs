@@ -8,9 +8,9 @@ use crate::interest::Interest;
 use crate::keys::TypeKey;
 use crate::options::Options;
 use crate::outcome::Outcomes;
-use crate::resource::{TypeUrl, Version};
 use crate::store::Store;
 use crate::subscribers::Subscribers;
+use crate::text::{TypeUrl, Version};
 use crate::variant::Overlap;
 
 /// The resources of one scope: by type, by name.

@@ -9,8 +9,9 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::outcome::{Outcome, Outcomes};
-use crate::resource::{Resource, TypeUrl, Version};
+use crate::resource::Resource;
 use crate::resource_error::{ResourceError, Told};
+use crate::text::{TypeUrl, Version};
 
 impl<V> Cache<V> {
     /// A batch of changes at one moment, such as an origin's answer: however many there are, a subscriber is named once.

@@ -7,8 +7,8 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::interest::Interest;
 use crate::keys::{ListKey, SlotKey, Target};
-use crate::resource::TypeUrl;
 use crate::store::{Answer, Slot};
+use crate::text::TypeUrl;
 
 impl<V> Cache<V> {
     /// Forgets what only `interest` kept: nobody is subscribed to it any more, so nobody is told.

@@ -8,9 +8,9 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{Target, TypeKey};
-use crate::resource::TypeUrl;
 use crate::resource_error::{Failure, ResourceError, Told};
 use crate::store::{Answer, State, glob_of};
+use crate::text::TypeUrl;
 
 impl<V> Cache<V> {
     /// Records why a resource, or a whole glob, is not sent (TP3). Who asked for the name, or for a glob that it

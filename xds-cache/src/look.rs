@@ -6,9 +6,10 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::resource::{Resource, TypeUrl};
+use crate::resource::Resource;
 use crate::resource_error::ResourceError;
 use crate::store::{Answer, Slot, State, Varied};
+use crate::text::TypeUrl;
 use crate::variant::Variant;
 
 /// One resource, as [`Cache::resources`] lists it.

@@ -7,9 +7,9 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::interest::Interest;
 use crate::keys::{ListKey, TypeKey};
-use crate::resource::TypeUrl;
 use crate::snapshot::Known;
 use crate::store::{Notes, Store};
+use crate::text::TypeUrl;
 
 impl<V> Cache<V> {
     /// Notes from now on of which names and collections what is known changes, so that it can be kept elsewhere without a

@@ -4,8 +4,8 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::SelectorKey;
-use crate::resource::TypeUrl;
 use crate::subscribers::{Names, Subscriber};
+use crate::text::TypeUrl;
 
 impl<V> Cache<V> {
     /// A new subscriber to resources of one type, interested in nothing yet.

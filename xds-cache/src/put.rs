@@ -9,8 +9,9 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::{SlotKey, Target, TypeKey};
 use crate::outcome::Outcome;
-use crate::resource::{Resource, TypeUrl};
+use crate::resource::Resource;
 use crate::store::{Slot, State};
+use crate::text::TypeUrl;
 
 impl<V> Cache<V> {
     /// Stores a resource and appends to `woken` who must be told. A subscriber that has something

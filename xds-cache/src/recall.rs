@@ -11,9 +11,9 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{ListKey, SlotKey, TypeKey};
 use crate::moments::NEVER;
-use crate::resource::TypeUrl;
 use crate::snapshot::Known;
 use crate::store::{Answer, Gone, List, State, Store};
+use crate::text::TypeUrl;
 
 impl<V> Edit<'_, V> {
     /// Brings back what an earlier cache knew, as it comes out of its [`snapshot`](Cache::snapshot): what nothing newer is

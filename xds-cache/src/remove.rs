@@ -9,8 +9,8 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::{SlotKey, Target, TypeKey};
 use crate::moments::{NEVER, Seq};
-use crate::resource::TypeUrl;
 use crate::store::{Gone, Lost, Slot, State};
+use crate::text::TypeUrl;
 
 impl<V> Cache<V> {
     /// Records that a name does not exist. A tombstone is left for the collections it belongs to.

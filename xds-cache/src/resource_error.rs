@@ -7,7 +7,7 @@ use std::time::Instant;
 use xdstp_uri::ResourceName;
 
 use crate::moments::Seq;
-use crate::resource::Version;
+use crate::text::Version;
 
 /// Why an origin does not send a resource, or a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -7,9 +7,9 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::{ListKey, SlotKey, Target, TypeKey};
-use crate::resource::{TypeUrl, Version};
 use crate::store::{Answer, State};
 use crate::subscribers::{Link, Subscriber};
+use crate::text::{TypeUrl, Version};
 
 /// What a subscriber was told of a name.
 enum Told {

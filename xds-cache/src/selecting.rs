@@ -5,7 +5,7 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{SelectorKey, Target};
-use crate::resource::TypeUrl;
+use crate::text::TypeUrl;
 use crate::variant::Selector;
 
 impl<V> Cache<V> {

@@ -9,9 +9,10 @@ use crate::cache::Cache;
 use crate::interest::Interest;
 use crate::moments::{NEVER, Seq};
 use crate::options::Options;
-use crate::resource::{Resource, TypeUrl, Version};
+use crate::resource::Resource;
 use crate::resource_error::{Failure, ResourceError};
 use crate::store::{Answer, Gone, List, Slot, Store, Turn, Turns, Varied, glob_of};
+use crate::text::{TypeUrl, Version};
 use crate::variant::Variant;
 
 /// One thing that a cache knows.

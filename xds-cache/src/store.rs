@@ -1,5 +1,6 @@
-//! What a cache stores: resources, and what is known of names and of collections. Nothing in here knows a subscriber: of some
-//! it has the keys, to say where the chain of a target's links begins and for whom it keeps what is gone.
+//! What a cache stores: resources, and what is known of names and of collections. Nothing in here knows a subscriber: where
+//! the chain of a target's links begins, and for whom it keeps what is gone, is in `watchers.rs`. `cargo xtask house` holds it and
+//! `subscribers` to that: neither names anything of the other.
 
 mod aliases;
 mod by_alias;

@@ -4,6 +4,7 @@ mod aliases;
 mod answers;
 mod batches;
 mod capacity;
+mod covered_twice;
 mod departed;
 mod edits;
 mod elsewhere;

@@ -9,7 +9,7 @@ use xds_matcher::draft::{DynamicParameterConstraints, Subscription};
 use xds_matcher::{Constraint, ConstraintError, DynamicParameters};
 use xdstp_uri::ResourceName;
 
-use crate::resource::TypeUrl;
+use crate::text::TypeUrl;
 
 /// What tells one variant of a name from its others: whom it is for.
 ///

@@ -11,8 +11,9 @@ use crate::id::SubscriberId;
 use crate::keys::{SelectorKey, SlotKey, Target, TypeKey};
 use crate::moments::Seq;
 use crate::outcome::Outcome;
-use crate::resource::{Resource, TypeUrl};
+use crate::resource::Resource;
 use crate::store::{Settled, Slot, State, Turn};
+use crate::text::TypeUrl;
 use crate::variant::{Overlap, Variant};
 
 /// How many overlaps are kept for whoever asks.

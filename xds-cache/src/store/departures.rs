@@ -1,14 +1,14 @@
 //! What is gone, as it was: for subscribers that are sent full states, and are yet to be told.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use xdstp_uri::ResourceName;
 
-use crate::arena::Key;
-use crate::keys::{SelectorKey, SubscriberKey};
+use crate::keys::SelectorKey;
 use crate::moments::Seq;
 use crate::resource::Resource;
+use crate::watchers::Readers;
 
 /// How much of what is gone is kept of one type.
 const MOST: usize = 1000;
@@ -18,9 +18,7 @@ pub(crate) struct Departures<V> {
     /// Oldest first.
     pub(crate) departed: VecDeque<Departed<V>>,
     /// The subscribers that are sent full states.
-    pub(crate) readers: BTreeSet<SubscriberKey>,
-    /// The one that was the last found to have something to hear.
-    pub(crate) behind: Option<SubscriberKey>,
+    pub(crate) readers: Readers,
 }
 
 pub(crate) struct Departed<V> {
@@ -35,17 +33,11 @@ pub(crate) struct Departed<V> {
 
 impl<V> Default for Departures<V> {
     fn default() -> Self {
-        Self { departed: VecDeque::new(), readers: BTreeSet::new(), behind: None }
+        Self { departed: VecDeque::new(), readers: Readers::default() }
     }
 }
 
 impl<V> Departures<V> {
-    /// The subscribers it is kept for, and how much that is.
-    #[cfg(test)]
-    pub(crate) fn kept(&self) -> (&BTreeSet<SubscriberKey>, usize) {
-        (&self.readers, self.departed.len())
-    }
-
     /// A resource is gone, after all that is in here.
     pub(crate) fn push(
         &mut self,
@@ -68,13 +60,8 @@ impl<V> Departures<V> {
         self.departed.drain(..old);
     }
 
-    /// Drops what all have been told, if they have.
-    pub(crate) fn drop_told(&mut self, is_behind: impl Fn(SubscriberKey) -> bool) {
-        let there = self.behind.unwrap_or(SubscriberKey::FIRST);
-        let from_there = self.readers.range(there..).chain(self.readers.range(..there));
-        match from_there.copied().find(|reader| is_behind(*reader)) {
-            Some(reader) => self.behind = Some(reader),
-            None => self.departed = VecDeque::new(),
-        }
+    /// Drops all of it: everybody was told.
+    pub(crate) fn clear(&mut self) {
+        self.departed = VecDeque::new();
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::interest::Interest;
-use crate::resource::TypeUrl;
+use crate::text::TypeUrl;
 
 /// Each once: bounded by what there is, or else by a number.
 pub(crate) struct Notes {

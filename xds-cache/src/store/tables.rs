@@ -11,7 +11,7 @@ use crate::interest::Interest;
 use crate::keys::{ListKey, SlotKey, Target, TypeKey};
 use crate::moments::{Moments, Seq};
 use crate::options::Options;
-use crate::resource::{Resource, TypeUrl, Version};
+use crate::resource::Resource;
 use crate::resource_error::Failure;
 use crate::store::aliases::Aliases;
 use crate::store::departures::Departures;
@@ -20,6 +20,7 @@ use crate::store::list::{Answer, List};
 use crate::store::notes::Notes;
 use crate::store::selectors::Selectors;
 use crate::store::slot::{Place, Slot, State};
+use crate::text::{TypeUrl, Version};
 use crate::watchers::Watchers;
 
 /// What a cache stores.

@@ -9,9 +9,9 @@ use crate::id::SubscriberId;
 use crate::index::Index;
 use crate::keys::{LinkKey, SelectorKey, SubscriberKey, Target, TypeKey, WalkKey};
 use crate::moments::Seq;
-use crate::resource::Version;
 use crate::subscribers::link::{Ends, Link, Walk};
 use crate::subscribers::subscriber::Subscriber;
+use crate::text::Version;
 
 /// All that are to be told of changes.
 #[derive(Default)]

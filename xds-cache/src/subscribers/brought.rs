@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use xdstp_uri::{NameKey, ResourceName};
 
 use crate::keys::LinkKey;
-use crate::resource::Version;
 use crate::subscribers::names::Names;
+use crate::text::Version;
 
 /// Names, each at the version the subscriber said: `None` where that does not count, because it asked for the name again
 /// (rule 48).

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use xdstp_uri::ResourceName;
 
-use crate::resource::Version;
 use crate::subscribers::brought::Brought;
 use crate::subscribers::name_set::NameSet;
+use crate::text::Version;
 
 /// How many names a subscriber is known to have been told of as gone before anybody said so. Of more it may be told again.
 const MAX_CONCLUDED: usize = 1000;

@@ -29,7 +29,7 @@ impl World {
     }
 
     fn departed(&self) -> usize {
-        self.cache.store.types().values().map(|of| of.departures.kept().1).sum()
+        self.cache.store.types().values().map(|of| of.departures.departed.len()).sum()
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn check<V>(cache: &Cache<V>) {
         check_brought(cache, type_key);
         let subscribers = cache.subscribers.all.values().filter(|one| one.type_key == type_key).count();
         assert_eq!(of.subscribers as usize, subscribers);
-        let (readers, departed) = of.departures.kept();
+        let (readers, departed) = (&of.departures.readers, of.departures.departed.len());
         let sent_full_states = |at: &SubscriberKey| cache.subscribers[*at].full_state.is_some();
         assert!(readers.iter().all(sent_full_states) && (departed == 0 || !readers.is_empty()));
     }

@@ -158,13 +158,15 @@ impl<V> Cache<V> {
         if !departures.departed.is_empty() {
             let repeats = |last: &Option<Box<FullState>>| last.as_ref().is_some_and(|last| !last.leaving.is_empty());
             let behind = |one: &Subscriber| one.has_changes() || one.has_removals() || repeats(&one.full_state);
-            departures.drop_told(|reader| behind(&subscribers[reader]));
+            if !departures.readers.any_behind(|reader| behind(&subscribers[reader])) {
+                departures.clear();
+            }
         }
     }
 
     /// A subscriber is closed.
     pub(crate) fn end_full_states(&mut self, type_key: TypeKey, subscriber: SubscriberKey) {
-        if self.store[type_key].departures.readers.remove(&subscriber) {
+        if self.store[type_key].departures.readers.remove(subscriber) {
             self.drop_departed(type_key);
         }
     }

@@ -64,12 +64,26 @@ pub(crate) fn bare(code: &str) -> String {
             rest = comment.find('\n').map_or("", |end| comment.split_at(end).1);
         } else if let Some(text) = rest.strip_prefix('"') {
             rest = after_text(text);
+        } else if let Some(after) = after_character(rest) {
+            rest = after;
         } else {
             bare.push(next);
             rest = rest.split_at(next.len_utf8()).1;
         }
     }
     bare
+}
+
+/// What follows a character in quotes, if it is one and no lifetime: `'"'` begins no text.
+fn after_character(code: &str) -> Option<&str> {
+    let quoted = code.strip_prefix('\'')?;
+    let mut characters = quoted.chars();
+    let end = match characters.next()? {
+        // What follows the backslash may be a quote itself.
+        '\\' => 1 + characters.next()?.len_utf8() + characters.as_str().find('\'')?,
+        character => character.len_utf8(),
+    };
+    quoted.get(end..)?.strip_prefix('\'')
 }
 
 /// What follows the end of a text.
@@ -92,6 +106,13 @@ mod tests {
     #[test]
     fn comments_and_texts_are_no_code() {
         assert_eq!(bare("a(\"b \\\" // c\") // d\n/// e\nf"), "a() \n\nf");
+    }
+
+    #[test]
+    fn a_quote_in_quotes_begins_no_text() {
+        assert_eq!(bare("a('\"') b // c"), "a() b ");
+        assert_eq!(bare(r#"a('\'', '\\', '\u{22}', b'"') "c" d"#), "a(, , , b)  d");
+        assert_eq!(bare("fn f<'a>(b: &'a str, c: &'static str) { '/' }"), "fn f<'a>(b: &'a str, c: &'static str) {  }");
     }
 
     #[test]
