@@ -21,12 +21,14 @@ mod resuming;
 mod stale;
 mod variants;
 mod waiting;
+mod world;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use xdstp_uri::ResourceName;
 
+use self::world::World;
 use crate::{
     Cache, Interest, Options, Outcome, Pull, Pulled, Removals, Resource, ResourceError, Subscribed, SubscriberId,
     TypeUrl,
@@ -47,100 +49,6 @@ fn interest(text: &str) -> Interest {
 /// Of the content that has this version.
 fn digest(version: &str) -> u128 {
     version.bytes().fold(0, |sum, byte| sum * 256 + u128::from(byte))
-}
-
-/// A cache of one type, and a clock.
-struct World {
-    cache: Cache<u64>,
-    of: TypeUrl,
-    now: Instant,
-}
-
-impl World {
-    fn new(options: Options) -> Self {
-        #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
-        let now = Instant::now();
-        Self { cache: Cache::new(options), of: "T".into(), now }
-    }
-
-    fn authoritative() -> Self {
-        Self::new(Options::default())
-    }
-
-    fn relay() -> Self {
-        Self::new(Options { authoritative: false, ..Options::default() })
-    }
-
-    fn subscriber(&mut self, interests: &[&str]) -> SubscriberId {
-        let id = self.cache.open(&self.of);
-        for text in interests {
-            self.cache.subscribe(id, &interest(text));
-        }
-        id
-    }
-
-    fn upsert(&mut self, text: &str, version: &str, digest: u128) -> (Outcome, Vec<SubscriberId>) {
-        let mut woken = Vec::new();
-        let resource = Resource::new(version.into(), digest, 0);
-        (self.cache.upsert_raw(&self.of, &name(text), resource, self.now, &mut woken), woken)
-    }
-
-    fn put(&mut self, text: &str, version: &str) -> Vec<SubscriberId> {
-        self.upsert(text, version, digest(version)).1
-    }
-
-    fn remove(&mut self, text: &str) -> Vec<SubscriberId> {
-        let mut woken = Vec::new();
-        self.cache.remove(&self.of, &name(text), self.now, &mut woken);
-        woken
-    }
-
-    fn fail(&mut self, text: &str, code: i32) -> Vec<SubscriberId> {
-        let mut woken = Vec::new();
-        self.cache.fail(&self.of, &name(text), ResourceError::new(code, "why"), self.now, &mut woken);
-        woken
-    }
-
-    fn answered(&mut self, text: &str) -> Vec<SubscriberId> {
-        let mut woken = Vec::new();
-        self.cache.answered(&self.of, &interest(text), &mut woken);
-        woken
-    }
-
-    fn begun(&mut self, text: &str) -> Vec<SubscriberId> {
-        let mut edit = self.cache.edit(self.now);
-        edit.begun(&self.of, &interest(text));
-        edit.finish().into_iter().collect()
-    }
-
-    /// What a pull visits: `name@version`, or `-name`.
-    fn pull(&mut self, id: SubscriberId) -> Vec<String> {
-        self.pull_as(id, Removals::Include).0
-    }
-
-    fn pull_as(&mut self, id: SubscriberId, removals: Removals) -> (Vec<String>, Pulled) {
-        let mut said = Vec::new();
-        let pulled = self.cache.pull(id, removals, &mut |pull| {
-            said.push(match pull {
-                Pull::Put { name, resource, .. } => format!("{name}@{}", resource.version),
-                Pull::Removed { name, .. } => format!("-{name}"),
-            });
-            ControlFlow::Continue(())
-        });
-        (said, pulled)
-    }
-
-    fn pull_one(&mut self, id: SubscriberId) -> String {
-        let mut said = String::new();
-        self.cache.pull(id, Removals::Include, &mut |pull| {
-            said = match pull {
-                Pull::Put { name, resource, .. } => format!("{name}@{}", resource.version),
-                Pull::Removed { name, .. } => format!("-{name}"),
-            };
-            ControlFlow::Break(())
-        });
-        said
-    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use xds_transport::Frame;
 use xds_transport::client::Changed;
-use xdstp_cache::{Cause, Edit, Interest, Resource, TypeUrl, Woken};
+use xdstp_cache::{Cause, Edit, Interest, Resource, ResourceError, TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
 use super::stub::{may_be_held, stub};
@@ -16,25 +16,8 @@ use crate::federation::markers::is_marker;
 
 impl Scope {
     /// Stores what came from upstream, and wakes who is interested.
-    pub(crate) fn store(&self, type_url: &TypeUrl, mut changes: Changes, now: Instant) {
-        {
-            let state = &mut self.lock();
-            if !state.heeds(changes.server) {
-                if !self.is_watched() || !state.waits_for(changes.server) {
-                    return;
-                }
-                // Another's word counts, and its own will once it says any: of it a program is told that it is silent.
-                let missing = std::mem::take(&mut changes.missing);
-                changes = Changes { missing, ..Changes::of(changes.server) };
-            }
-            state.forsake(type_url, &mut changes);
-            if self.is_watched() {
-                state.keep_versions(type_url, &mut changes);
-            }
-            let Changes { changed, removed, errors, .. } = &changes;
-            let names = changed.iter().map(|changed| &changed.name).chain(removed);
-            state.hears(type_url, names.chain(errors.iter().map(|(name, _)| name)));
-        }
+    pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
+        let Some(changes) = self.heeded(type_url, changes) else { return };
         let Changes {
             server,
             changed,
@@ -49,11 +32,7 @@ impl Scope {
             version,
             system_version,
         } = self.decide(type_url, changes);
-        let mut said_gone = Vec::new();
-        if self.is_watched() {
-            let refused = errors.iter().filter(|(_, error)| error.cause == Cause::Said && !error.is_transient());
-            said_gone.extend(refused.map(|(name, _)| name).chain(&removed).cloned());
-        }
+        let said_gone = self.said_gone(&removed, &errors);
         for part in missing.chunks(BATCH) {
             let state = &mut self.lock();
             let cache = &state.cache;
@@ -162,6 +141,36 @@ impl Scope {
             let State { cache, said_gone: all, .. } = &mut *self.lock();
             all.went(cache, type_url, said_gone);
         }
+    }
+
+    /// What of that counts, which this server says; none if none does.
+    fn heeded(&self, type_url: &TypeUrl, mut changes: Changes) -> Option<Changes> {
+        let state = &mut self.lock();
+        if !state.heeds(changes.server) {
+            if !self.is_watched() || !state.waits_for(changes.server) {
+                return None;
+            }
+            // Another's word counts, and its own will once it says any: of it a program is told that it is silent.
+            let missing = std::mem::take(&mut changes.missing);
+            changes = Changes { missing, ..Changes::of(changes.server) };
+        }
+        state.forsake(type_url, &mut changes);
+        if self.is_watched() {
+            state.keep_versions(type_url, &mut changes);
+        }
+        let Changes { changed, removed, errors, .. } = &changes;
+        let names = changed.iter().map(|changed| &changed.name).chain(removed);
+        state.hears(type_url, names.chain(errors.iter().map(|(name, _)| name)));
+        Some(changes)
+    }
+
+    /// What watches are told by a word that it is gone, and not by a silence.
+    fn said_gone(&self, removed: &[ResourceName], errors: &[(ResourceName, ResourceError)]) -> Vec<ResourceName> {
+        if !self.is_watched() {
+            return Vec::new();
+        }
+        let refused = errors.iter().filter(|(_, error)| error.cause == Cause::Said && !error.is_transient());
+        refused.map(|(name, _)| name).chain(removed).cloned().collect()
     }
 
     /// Makes the scope hold exactly this: what an authoritative origin does.
