@@ -124,7 +124,7 @@ fn insecure(uri: impl ToString) -> bootstrap::Server {
 }
 
 #[test]
-fn s122_without_a_runtime_or_a_server_there_is_an_error_and_no_panic() {
+fn without_a_runtime_there_is_an_error_and_no_panic() {
     let built = Client::from_bootstrap(Bootstrap::new(insecure("127.0.0.1:1")));
     assert!(matches!(built, Err(BuildError::NoRuntime)));
     let client = Client::connect(Endpoint::new("127.0.0.1:1").unwrap());

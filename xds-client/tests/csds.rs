@@ -16,7 +16,7 @@ use xdstp_client::test::Network;
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 #[tokio::test]
-async fn s074_csds_is_a_service_over_a_client() {
+async fn r073_csds_is_a_service_over_a_client() {
     let network = Network::new(Instant::now());
     network.server("xds:1").put(CDS, "web", "7", b"");
     let bootstrap = Bootstrap::new(Server::new("xds:1", ChannelCreds::Insecure));

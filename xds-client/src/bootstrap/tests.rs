@@ -44,7 +44,7 @@ fn from_variables(variables: &[(&str, &str)]) -> Result<Bootstrap, BootstrapErro
 }
 
 #[test]
-fn s109_and_s110_client_rule_01_the_file_goes_before_the_content_and_is_never_passed_over() {
+fn client_rule_01_the_file_goes_before_the_content_and_is_never_passed_over() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bootstrap.json");
     fs::write(&file, server_with("\"x\": 1").replace("a:1", "file:1")).unwrap();
@@ -80,7 +80,7 @@ fn client_rule_03_what_is_not_known_is_ignored_at_any_level() {
 }
 
 #[test]
-fn s110_client_rule_04_servers_are_in_order_of_preference_and_there_is_one() {
+fn client_rule_04_servers_are_in_order_of_preference_and_there_is_one() {
     let server = |uri| format!(r#"{{ "server_uri": "{uri}", "channel_creds": [{{ "type": "insecure" }}] }}"#);
     let bootstrap = read(&with_server(&[server("b:1"), server("a:1"), server("b:1")].join(",")));
     let uris: Vec<_> = bootstrap.servers().iter().map(Server::uri).collect();
@@ -94,7 +94,7 @@ fn s110_client_rule_04_servers_are_in_order_of_preference_and_there_is_one() {
 }
 
 #[test]
-fn s110_client_rule_05_a_server_has_an_address() {
+fn client_rule_05_a_server_has_an_address() {
     let reason =
         |uri: &str| reason(&with_server(&format!(r#"{{ {uri} "channel_creds": [{{ "type": "insecure" }}] }}"#)));
     assert_eq!(reason(""), "xds_servers[0]: server_uri is missing");
@@ -107,7 +107,7 @@ fn s110_client_rule_05_a_server_has_an_address() {
 }
 
 #[test]
-fn s110_client_rule_06_the_first_supported_credentials_count_and_those_after_it_do_not() {
+fn client_rule_06_the_first_supported_credentials_count_and_those_after_it_do_not() {
     let first = |list: &str| creds(list).unwrap().servers()[0].channel_creds().clone();
     let wrong_after = r#"[{ "type": "foo", "config": 7 }, { "type": "insecure" }, { "type": "tls", "config": 7 }]"#;
     assert_eq!(first(wrong_after), ChannelCreds::Insecure);
@@ -145,7 +145,7 @@ fn client_rule_07_tls_names_its_files() {
 }
 
 #[test]
-fn s114_client_rule_08_all_supported_call_credentials_count() {
+fn client_rule_08_all_supported_call_credentials_count() {
     let calls = |list: &str| Bootstrap::from_json(&server_with(&format!(r#""call_creds": {list}"#)));
     let list = r#"[
         { "type": "other", "config": 7 },
@@ -184,7 +184,7 @@ fn client_rules_10_and_11_features_that_are_not_understood_are_ignored_whatever_
 }
 
 #[test]
-fn s115_client_rule_12_the_node_is_read_but_for_what_the_client_says_of_itself() {
+fn client_rule_12_the_node_is_read_but_for_what_the_client_says_of_itself() {
     let text = with(
         r#""node": {
             "id": "i", "cluster": "c",
@@ -208,7 +208,7 @@ fn s115_client_rule_12_the_node_is_read_but_for_what_the_client_says_of_itself()
 }
 
 #[test]
-fn s111_client_rule_14_a_provider_that_is_known_is_read_and_another_left_out() {
+fn client_rule_14_a_provider_that_is_known_is_read_and_another_left_out() {
     let providers = |list: &str| with(&format!(r#""certificate_providers": {{ {list} }}"#));
     let text = providers(
         r#""other": { "plugin_name": "vault", "config": 7 },
@@ -237,7 +237,7 @@ fn s111_client_rule_14_a_provider_that_is_known_is_read_and_another_left_out() {
 }
 
 #[test]
-fn s112_and_s113_client_rules_16_and_17_an_authority_has_its_own_template_and_servers_or_those_of_the_top() {
+fn client_rules_16_and_17_an_authority_has_its_own_template_and_servers_or_those_of_the_top() {
     let text = with(
         r#""authorities": {
             "": {},
@@ -268,7 +268,7 @@ fn s112_and_s113_client_rules_16_and_17_an_authority_has_its_own_template_and_se
 
 /// gRFC A47, Examples: the last of them, with servers of an authority's own.
 #[test]
-fn s117_and_s118_client_rule_19_a47_names_are_made_and_looked_up() {
+fn client_rule_19_a47_names_are_made_and_looked_up() {
     let bootstrap = read(
         r#"{
           "client_default_listener_resource_name_template":
@@ -304,7 +304,7 @@ fn s117_and_s118_client_rule_19_a47_names_are_made_and_looked_up() {
 }
 
 #[test]
-fn s116_client_rule_24_equal_servers_are_one_whatever_is_not_known_of_them() {
+fn client_rule_24_equal_servers_are_one_whatever_is_not_known_of_them() {
     let server = |more: &str| read(&server_with(more)).servers()[0].clone();
     assert_eq!(server(r#""new": 1, "server_features": ["new"]"#), server(r#""server_features": []"#));
     assert_ne!(server(r#""server_features": ["trusted_xds_server"]"#), server(r#""server_features": []"#));

@@ -5,7 +5,6 @@ mod dpds;
 mod dpds_histories;
 mod errors;
 mod fallback;
-mod fallback_scenarios;
 mod kept;
 mod lists;
 #[cfg(feature = "lrs")]
@@ -15,10 +14,8 @@ mod metrics;
 mod names;
 mod redirects;
 mod resources;
-mod response_table;
 mod responses;
 mod scale;
-mod scenarios;
 mod selecting;
 mod status;
 mod streams;

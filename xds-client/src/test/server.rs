@@ -31,7 +31,6 @@ pub(super) struct State {
     pub(super) opened: usize,
     asked: Vec<String>,
     refused: Vec<String>,
-    introductions: usize,
     #[cfg(feature = "lrs")]
     pub(super) load: super::load::Taken,
 }
@@ -50,7 +49,6 @@ impl State {
             opened: 0,
             asked,
             refused,
-            introductions: 0,
             #[cfg(feature = "lrs")]
             load: Default::default(),
         }
@@ -61,7 +59,7 @@ impl State {
             let located = locators.iter().filter_map(|locator| Locator::decode(dialect, locator).ok());
             located.map(|Locator { name, selector, .. }| format!("{name} {selector}")).collect()
         };
-        let (names, error, introduces) = match protocol {
+        let (names, error) = match protocol {
             Protocol::Delta => {
                 let request = DeltaDiscoveryRequest::decode(request).unwrap_or_default();
                 let left =
@@ -69,15 +67,14 @@ impl State {
                 let names = [request.resource_names_subscribe, located(request.resource_locators_subscribe)].concat();
                 let left = left.into_iter().map(|name| format!("-{name}"));
                 let names = names.into_iter().map(|name| format!("+{name}"));
-                (names.chain(left).collect::<Vec<_>>(), request.error_detail, !request.node.is_empty())
+                (names.chain(left).collect::<Vec<_>>(), request.error_detail)
             }
             Protocol::Sotw => {
                 let request = DiscoveryRequest::decode(request).unwrap_or_default();
                 let names = [request.resource_names, located(request.resource_locators)].concat();
-                (vec![names.join(" ")], request.error_detail, !request.node.is_empty())
+                (vec![names.join(" ")], request.error_detail)
             }
         };
-        self.introductions += usize::from(introduces);
         self.asked.extend(names);
         self.refused.extend(error.map(|error| error.message));
     }
@@ -230,11 +227,6 @@ impl Server {
     /// How many it ever had.
     pub fn opened(&self) -> usize {
         self.change(|state, _| state.opened)
-    }
-
-    /// How many requests said who the client is.
-    pub fn introductions(&self) -> usize {
-        self.change(|state, _| state.introductions)
     }
 
     /// What it was asked for since this was looked at last: over delta what was subscribed, each with a `+`, and what was left,
