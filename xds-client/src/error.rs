@@ -63,17 +63,21 @@ pub enum Error {
         reason: Arc<str>,
     },
     /// The bootstrap does not have the authority of the name: nobody is asked (gRFC A47).
-    #[error("authority {authority:?} is not in the bootstrap")]
+    #[error("authority {authority:?} is not in the bootstrap (as node {node:?})")]
     UnknownAuthority {
         /// The authority.
         authority: Arc<str>,
+        /// Who we say that we are.
+        node: Arc<str>,
     },
     /// Its server cannot be spoken to: the bootstrap says how in a way that is not known here, or what is selected (TP2) cannot
     /// be said to it.
-    #[error("{server}: {reason}")]
+    #[error("{server}: {reason} (as node {node:?})")]
     Unusable {
         /// The server.
         server: Arc<str>,
+        /// Who we say that we are.
+        node: Arc<str>,
         /// What is not known, or cannot be said.
         reason: Arc<str>,
     },

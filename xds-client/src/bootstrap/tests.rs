@@ -1,5 +1,7 @@
 //! Each test is named for its rule of a client.
 
+mod scenarios;
+
 use std::ffi::OsString;
 
 use xds_transport::wire::{Locality, value::Kind};

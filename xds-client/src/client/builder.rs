@@ -279,6 +279,7 @@ impl Builder {
     fn pool(&self, server: &Server, node: &Node) -> Result<Pool, WatchError> {
         let unusable = |error: crate::endpoint::ServerError| WatchError::Unusable {
             server: server.uri().into(),
+            node: node.id.as_str().into(),
             reason: chain(&error).into(),
         };
         let endpoint = Endpoint::of_server(server).map_err(unusable)?;

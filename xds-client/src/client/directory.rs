@@ -56,7 +56,7 @@ impl Lists {
                 return found.clone();
             }
             let found = match servers {
-                [] => Err(Error::UnknownAuthority { authority: "".into() }),
+                [] => Err(unknown(bootstrap, "")),
                 _ => origin(servers),
             };
             known.push((servers, found.clone()));
@@ -101,12 +101,16 @@ impl Directory {
     pub(super) fn of(&self, name: Option<&ResourceName>) -> Result<Place, Error> {
         let top = || Ok(Place { origin: self.lists.top.clone()?, parameters: self.old_style.clone() });
         let (Some(bootstrap), Some(name)) = (&self.bootstrap, name) else { return top() };
-        let unknown = |authority: &str| Error::UnknownAuthority { authority: authority.into() };
+        let unknown = |authority: &str| unknown(bootstrap, authority);
         let found = look_up_authority(bootstrap, name).map_err(|error| unknown(error.authority()))?;
         let Some(authority) = found.authority else { return top() };
         let origin = self.lists.by_authority.get(&authority).cloned().unwrap_or_else(|| Err(unknown(&authority)))?;
         Ok(Place { origin, parameters: self.parameters.get(&authority).cloned() })
     }
+}
+
+fn unknown(bootstrap: &Bootstrap, authority: &str) -> Error {
+    Error::UnknownAuthority { authority: authority.into(), node: bootstrap.node().id.as_str().into() }
 }
 
 /// An authority as names have it.

@@ -74,11 +74,29 @@ impl Inner {
         selector: Option<&Arc<Selector>>,
     ) -> Result<Arc<Scope>, Error> {
         if let Some(selector @ Selector::Constraints(_)) = selector.map(|selector| &**selector) {
-            self.shared.servers.get(origin).into_iter().flatten().try_for_each(|server| says(server, selector))?;
+            self.shared.servers.get(origin).into_iter().flatten().try_for_each(|server| self.says(server, selector))?;
         }
         let authority = name_of(interest).and_then(ResourceName::authority);
         let scope = self.shared.federation.watched_scope(authority, origin, selector);
         scope.map_err(|error| Error::BadName { reason: error.to_string().into() })
+    }
+
+    /// Whether a server can be told by what is selected.
+    fn says(&self, server: &Known, selector: &Selector) -> Result<(), Error> {
+        let dialect = if server.features.draft_dynamic_parameters { Dialect::Draft } else { Dialect::Final };
+        let encoded = Locator::new("", selector.clone()).encode(dialect);
+        encoded.map(drop).map_err(|error| {
+            let reason = match error {
+                LocatorError::Constraints { error, .. } => error.to_string(),
+                error => error.to_string(),
+            };
+            let reason = format!("it cannot be asked for what is for {selector}: {reason}");
+            Error::Unusable {
+                server: server.name.as_str().into(),
+                node: self.shared.node.clone(),
+                reason: reason.into(),
+            }
+        })
     }
 
     /// Lists of a type are read from now on before they are acknowledged.
@@ -115,18 +133,4 @@ fn name_of(interest: &Interest) -> Option<&ResourceName> {
         Interest::Name(name) => Some(name),
         Interest::Wildcard => None,
     }
-}
-
-/// Whether a server can be told by what is selected.
-fn says(server: &Known, selector: &Selector) -> Result<(), Error> {
-    let dialect = if server.features.draft_dynamic_parameters { Dialect::Draft } else { Dialect::Final };
-    let encoded = Locator::new("", selector.clone()).encode(dialect);
-    encoded.map(drop).map_err(|error| {
-        let reason = match error {
-            LocatorError::Constraints { error, .. } => error.to_string(),
-            error => error.to_string(),
-        };
-        let reason = format!("it cannot be asked for what is for {selector}: {reason}");
-        Error::Unusable { server: server.name.as_str().into(), reason: reason.into() }
-    })
 }

@@ -23,13 +23,14 @@ use crate::upstream::Pool;
 pub(super) fn shared(endpoint: Endpoint, last_known_good: Option<Arc<dyn LastKnownGood>>) -> Shared {
     let servers = vec![vec![known(&endpoint)]];
     let encoded_node = endpoint.node.clone();
+    let node: Arc<str> = Node::decode(encoded_node.clone()).map(|node| node.id).unwrap_or_default().into();
     let validators = Arc::<Validators>::default();
     let runtime = Handle::try_current().ok();
     let found = if runtime.is_some() {
         Ok(0)
     } else {
         let reason = "there is no tokio runtime to drive a stream".into();
-        Err(Error::Unusable { server: endpoint.uri().into(), reason })
+        Err(Error::Unusable { server: endpoint.uri().into(), node: node.clone(), reason })
     };
     let lists = Lists::one(found);
     // It stands for the endpoint: how that is connected to is no matter of a bootstrap.
@@ -59,7 +60,7 @@ pub(super) fn shared(endpoint: Endpoint, last_known_good: Option<Arc<dyn LastKno
         servers,
         validators,
         reporters: Reporters::new(of_reports, reports, encoded_node.clone(), backoff),
-        node: Node::decode(encoded_node.clone()).map(|node| node.id).unwrap_or_default().into(),
+        node,
         encoded_node,
         client_scope: String::new(),
         sweeper,

@@ -1,27 +1,34 @@
 //! Scenarios of `client.md`, in a time of their own: S is that of grpc-go's tests, R one of the rules.
 
 mod alternatives;
+mod cascades;
 mod dpds;
 mod dpds_histories;
 mod errors;
 mod fallback;
+mod introductions;
 mod kept;
+mod lifecycle;
 mod lists;
 #[cfg(feature = "lrs")]
 mod load;
 mod logs;
 mod metrics;
 mod names;
+mod progress;
 mod redirects;
 mod resources;
+mod response_table;
 mod responses;
 mod scale;
 mod selecting;
+mod sharing;
 mod status;
 mod streams;
 mod switches;
 mod table;
 mod tp1;
+mod wire;
 
 use std::time::{Duration, Instant};
 

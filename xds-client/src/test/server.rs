@@ -31,6 +31,7 @@ pub(super) struct State {
     pub(super) opened: usize,
     asked: Vec<String>,
     refused: Vec<String>,
+    requests: Vec<Bytes>,
     #[cfg(feature = "lrs")]
     pub(super) load: super::load::Taken,
 }
@@ -39,7 +40,7 @@ impl State {
     pub(super) fn new() -> Self {
         let cache = Cache::new(Options::default());
         let reason = "nobody is there".to_owned();
-        let (asked, refused) = (Vec::new(), Vec::new());
+        let (asked, refused, requests) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             up: true,
             silent: false,
@@ -49,19 +50,21 @@ impl State {
             opened: 0,
             asked,
             refused,
+            requests,
             #[cfg(feature = "lrs")]
             load: Default::default(),
         }
     }
 
-    pub(super) fn note(&mut self, (protocol, dialect): (Protocol, Dialect), request: &[u8]) {
+    pub(super) fn note(&mut self, (protocol, dialect): (Protocol, Dialect), request: &Bytes) {
+        self.requests.push(request.clone());
         let located = |locators: Vec<Bytes>| -> Vec<String> {
             let located = locators.iter().filter_map(|locator| Locator::decode(dialect, locator).ok());
             located.map(|Locator { name, selector, .. }| format!("{name} {selector}")).collect()
         };
         let (names, error) = match protocol {
             Protocol::Delta => {
-                let request = DeltaDiscoveryRequest::decode(request).unwrap_or_default();
+                let request = DeltaDiscoveryRequest::decode(request.as_ref()).unwrap_or_default();
                 let left =
                     [request.resource_names_unsubscribe, located(request.resource_locators_unsubscribe)].concat();
                 let names = [request.resource_names_subscribe, located(request.resource_locators_subscribe)].concat();
@@ -70,7 +73,7 @@ impl State {
                 (names.chain(left).collect::<Vec<_>>(), request.error_detail)
             }
             Protocol::Sotw => {
-                let request = DiscoveryRequest::decode(request).unwrap_or_default();
+                let request = DiscoveryRequest::decode(request.as_ref()).unwrap_or_default();
                 let names = [request.resource_names, located(request.resource_locators)].concat();
                 (vec![names.join(" ")], request.error_detail)
             }
@@ -238,6 +241,11 @@ impl Server {
     /// The words of the NACKs since this was looked at last.
     pub fn take_refused(&self) -> Vec<String> {
         self.change(|state, _| std::mem::take(&mut state.refused))
+    }
+
+    /// The requests since this was looked at last, as they came.
+    pub fn take_requests(&self) -> Vec<Bytes> {
+        self.change(|state, _| std::mem::take(&mut state.requests))
     }
 
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut State, Instant) -> T) -> T {

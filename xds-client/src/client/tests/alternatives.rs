@@ -148,6 +148,6 @@ fn r083_an_alternative_is_one_resource_of_the_same_type() {
     let mut watch = at.world.watch_raw(CDS, &format!("{}#alt={stranger}", at.cloud));
     assert_eq!(
         at.world.follow(&mut watch),
-        [format!("failed {}: authority \"stranger\" is not in the bootstrap", at.cloud)]
+        [format!("failed {}: authority \"stranger\" is not in the bootstrap (as node \"me\")", at.cloud)]
     );
 }

@@ -165,7 +165,7 @@ fn r081_a_member_that_is_not_there_fails_alone() {
     assert_eq!(
         world.follow(&mut watch),
         [
-            format!("failed {stranger}: authority \"stranger\" is not in the bootstrap"),
+            format!("failed {stranger}: authority \"stranger\" is not in the bootstrap (as node \"me\")"),
             "failed http://cdn/T/x: http://cdn/T/x: only xdstp: is asked for".into(),
             "put in 1".into(),
             format!("failed {bar}: absent"),

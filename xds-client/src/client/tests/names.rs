@@ -4,7 +4,7 @@ use super::*;
 fn s064_an_authority_that_is_not_configured_is_that_watchs_error_at_once_and_nobody_is_asked() {
     let world = World::new();
     let mut watch = world.client.watch_as::<Cluster>(&xdstp("unknown", CDS, "x"));
-    assert_eq!(heard(&mut watch), ["failed all: authority \"unknown\" is not in the bootstrap"]);
+    assert_eq!(heard(&mut watch), ["failed all: authority \"unknown\" is not in the bootstrap (as node \"me\")"]);
     assert!(watch.interest().is_none() && watch.status().is_none());
     world.network.settle();
     assert_eq!(world.network.dialed(), 0);

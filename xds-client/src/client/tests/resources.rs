@@ -131,7 +131,6 @@ fn s033_and_s034_what_is_removed_is_told_to_who_watches_it_and_what_there_was_is
             assert_eq!(heard(&mut watch), [told], "{protocol:?}");
             world.put(type_url, "y", "2");
             assert_eq!((heard(&mut watch).len(), heard(&mut other)), (0, vec!["put y 2".to_owned()]));
-            // S37
             let late = heard(&mut world.watch_raw(type_url, "x"));
             let kept = if features == KEEPS { vec!["put x 1", told] } else { vec![told] };
             assert_eq!(late, kept);

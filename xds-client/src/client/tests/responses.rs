@@ -1,40 +1,13 @@
 //! Responses that a server sends by itself.
 
-use prost::Message;
-use xds_transport::wire::{Any, DeltaDiscoveryResponse, DiscoveryResponse, RESOURCE_TYPE_URL, Resource as Wrapper};
+use xds_transport::wire::Resource as Wrapper;
 
+use super::wire::{body, wrapper};
 use super::*;
 
-pub(super) fn body(type_url: &str, name: &str, version: &str) -> Any {
-    Any { type_url: type_url.into(), value: message(name, version).into() }
-}
-
-pub(super) fn wrapper(name: &str, version: &str, resource: Any) -> Wrapper {
-    Wrapper { name: name.into(), version: version.into(), resource: Some(resource), ..Wrapper::default() }
-}
-
-/// A response with what a delta server has of it.
+/// A response by itself, with what a delta server has of it.
 pub(super) fn response(protocol: Protocol, type_url: &str, resources: &[Wrapper]) -> Vec<u8> {
-    match protocol {
-        Protocol::Delta => DeltaDiscoveryResponse {
-            type_url: type_url.into(),
-            nonce: "by itself".into(),
-            resources: resources.to_vec(),
-            ..DeltaDiscoveryResponse::default()
-        }
-        .encode_to_vec(),
-        Protocol::Sotw => DiscoveryResponse {
-            type_url: type_url.into(),
-            version_info: "2".into(),
-            nonce: "by itself".into(),
-            resources: resources
-                .iter()
-                .map(|resource| Any { type_url: RESOURCE_TYPE_URL.into(), value: resource.encode_to_vec().into() })
-                .collect(),
-            ..DiscoveryResponse::default()
-        }
-        .encode_to_vec(),
-    }
+    wire::response(protocol, type_url, ("2", "by itself"), resources)
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn r085_what_the_form_of_a_server_has_no_words_for_is_refused_by_its_name() {
     let world = world(Protocol::Delta, false);
     for (text, key) in [("shard in 0..5", "shard"), ("not env=prod", "env")] {
         let mut watch = world.client.selecting(selector(text)).watch(CDS, &xdstp("b", CDS, "x"));
-        let Some(Event::Failed { error: Error::Unusable { server, reason }, .. }) = watch.try_next() else {
+        let Some(Event::Failed { error: Error::Unusable { server, reason, .. }, .. }) = watch.try_next() else {
             panic!("{text}: {watch:?}")
         };
         assert_eq!(&*server, TOP);

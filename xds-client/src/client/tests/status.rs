@@ -61,6 +61,50 @@ fn s073_and_s075_of_what_is_refused_the_old_is_shown_and_what_is_wrong_with_the_
 }
 
 #[test]
+fn s074_each_type_is_shown_as_asked_for_and_then_as_it_came_beside_what_is_not_watched() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let world = World::of(protocol, KEEPS);
+        let all = || {
+            let configs = world.client.status(true).generic_xds_configs;
+            let words = |config: GenericXdsConfig| {
+                let short = config.type_url.rsplit('.').next().unwrap().to_owned();
+                let (is, version) = (config.client_status(), config.version_info);
+                (short, config.name, is, version, config.xds_config.is_empty())
+            };
+            configs.into_iter().map(words).collect::<Vec<_>>()
+        };
+        let expected = |is: Is, version: &str| {
+            let types = ["Cluster", "ClusterLoadAssignment", "Listener", "RouteConfiguration"];
+            let named = types.iter().flat_map(|of| ["x", "y"].map(|name| ((*of).to_owned(), name.to_owned())));
+            named.map(|(of, name)| (of, name, is, version.to_owned(), version.is_empty())).collect::<Vec<_>>()
+        };
+        let sorted = || {
+            let mut all = all();
+            all.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
+            all
+        };
+        assert!(all().is_empty(), "nothing is watched");
+        world.top().be_silent(true);
+        let mut watches = TYPES.map(|type_url| ["x", "y"].map(|name| world.watch_raw(type_url, name)));
+        assert_eq!(sorted(), expected(Is::Requested, ""), "{protocol:?}");
+        world.top().be_silent(false);
+        for (type_url, name) in TYPES.iter().flat_map(|of| ["x", "y", "z"].map(|name| (of, name))) {
+            world.put(type_url, name, "1");
+        }
+        assert_eq!(sorted(), expected(Is::Acked, "1"), "{protocol:?}");
+        for watch in watches.as_flattened_mut() {
+            assert_eq!(heard(watch).last().map(|told| told.starts_with("put ")), Some(true));
+        }
+        let asked = wire::requests(&world.top(), protocol);
+        for type_url in TYPES {
+            let of_type = asked.iter().filter(|request| request.type_url == type_url);
+            let names: std::collections::BTreeSet<_> = of_type.flat_map(|request| request.names.clone()).collect();
+            assert_eq!(names.into_iter().collect::<Vec<_>>(), ["x", "y"], "{protocol:?} {type_url}");
+        }
+    }
+}
+
+#[test]
 fn r074_the_scope_of_a_client_and_the_time_of_an_error_are_told() {
     let world = World::new();
     let bootstrap = Bootstrap::new(Server::new(TOP, ChannelCreds::Insecure));

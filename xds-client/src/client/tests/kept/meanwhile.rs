@@ -1,6 +1,7 @@
 //! What was kept, while servers say a part of what there is, or the store is not there yet: no silence takes anything of it.
 
-use super::super::responses::{body, response, wrapper};
+use super::super::responses::response;
+use super::super::wire::{body, wrapper};
 use super::*;
 
 /// A program with `x` and `y` kept, that begins anew with a server that says nothing by itself.
