@@ -9,36 +9,16 @@ use tracing::{Level, Metadata};
 
 use super::*;
 
-/// Lines of a level, name and message, of those that are logged.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<(Level, String)>>>);
+/// Levels and messages of what is logged.
+type Logged = Arc<Mutex<Vec<(Level, String)>>>;
+
+/// Whoever listens: nothing is noted where nobody reads it.
+struct Lines(Option<Logged>);
 
 /// Listens for all other threads. Where one logs that nobody listens to, a line may be taken for one that nobody ever hears.
 static OTHERS: LazyLock<()> = LazyLock::new(|| {
-    let _ = tracing::subscriber::set_global_default(Deaf);
+    let _ = tracing::subscriber::set_global_default(Lines(None));
 });
-
-struct Deaf;
-
-impl tracing::Subscriber for Deaf {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, _: &tracing::Event<'_>) {}
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
 
 struct Text(String);
 
@@ -64,9 +44,10 @@ impl tracing::Subscriber for Lines {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &tracing::Event<'_>) {
+        let Some(lines) = &self.0 else { return };
         let mut text = Text(String::new());
         event.record(&mut text);
-        self.0.lock().unwrap().push((*event.metadata().level(), text.0));
+        lines.lock().unwrap().push((*event.metadata().level(), text.0));
     }
 
     fn enter(&self, _: &Id) {}
@@ -77,9 +58,9 @@ impl tracing::Subscriber for Lines {
 /// What is logged of this meanwhile, without the rest.
 fn logged(about: &str, scenario: impl FnOnce()) -> Vec<(Level, String)> {
     LazyLock::force(&OTHERS);
-    let lines = Lines::default();
-    tracing::subscriber::with_default(lines.clone(), scenario);
-    let mut lines = lines.0.lock().unwrap().split_off(0);
+    let lines = Logged::default();
+    tracing::subscriber::with_default(Lines(Some(lines.clone())), scenario);
+    let mut lines = std::mem::take(&mut *lines.lock().unwrap());
     lines.retain(|(_, line)| line.contains(about));
     lines
 }
