@@ -67,7 +67,6 @@ impl<V> Cache<V> {
             return ControlFlow::Continue(());
         }
         self.pull_parting(id);
-        self.subscribers[id].owed.expect_globs();
         let mut waiting = Vec::new();
         let mut visited = ControlFlow::Continue(());
         while visited.is_continue()
@@ -88,11 +87,12 @@ impl<V> Cache<V> {
 
     /// Whether to tell that a glob is empty takes members from the subscriber that it holds, by whatever it asked for them: then
     /// that is a removal, and goes where removals go (rule 122).
-    fn takes_members(&self, id: SubscriberId, glob: &ResourceName) -> bool {
+    fn takes_members(&mut self, id: SubscriberId, glob: &ResourceName) -> bool {
         if !glob.is_glob() {
             return false;
         }
-        let owed = &self.subscribers[id].owed;
+        let owed = &mut self.subscribers[id].owed;
+        owed.expect_globs();
         owed.removals().of_glob(glob).any(|member| owed.is_leaving(member))
             || owed.brought().of_glob(glob).next().is_some()
     }
