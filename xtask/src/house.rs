@@ -36,7 +36,7 @@ const EXCEPTIONS: &[(&str, Bound, &str)] = &[
     ),
     (
         "xds-client/src/federation/scope/store.rs",
-        Bound::Function("store", 126),
+        Bound::Function("store", 123),
         "what comes from an origin is one change, in one order",
     ),
     (

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use xds_transport::Frame;
-use xdstp_cache::{Cache, Interest, TypeUrl};
+use xdstp_cache::{Edit, Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::federation::demand::Wish;
@@ -11,29 +11,22 @@ use crate::federation::demand::Wish;
 /// Of how many names that is known; of more, what is kept stays as if they were left.
 const MOST: usize = 1 << 16;
 
-/// Names that are gone by the origin's word.
+/// Names that are gone by the origin's word: noted with the change itself, so that nobody takes one without the other.
 #[derive(Default)]
 pub(super) struct SaidGone(HashSet<Wish>);
 
 impl SaidGone {
-    /// The origin said that these are gone: those that are.
-    pub(super) fn went(
-        &mut self,
-        cache: &Cache<Frame>,
-        type_url: &TypeUrl,
-        names: impl IntoIterator<Item = ResourceName>,
-    ) {
-        for name in names {
-            if self.0.len() < MOST && cache.resource(type_url, &name).is_none() {
-                self.0.insert((type_url.clone(), Interest::Name(name)));
-            }
+    /// The origin said that this is gone, and it is.
+    pub(super) fn went(&mut self, edit: &Edit<'_, Frame>, type_url: &TypeUrl, name: ResourceName) {
+        if self.0.len() < MOST && edit.resource(type_url, &name).is_none() {
+            self.0.insert((type_url.clone(), Interest::Name(name)));
         }
     }
 
-    /// The origin has these.
-    pub(super) fn came<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a ResourceName>) {
+    /// The origin has this.
+    pub(super) fn came(&mut self, type_url: &TypeUrl, name: &ResourceName) {
         if !self.0.is_empty() {
-            names.into_iter().for_each(|name| _ = self.take(&(type_url.clone(), Interest::Name(name.clone()))));
+            self.take(&(type_url.clone(), Interest::Name(name.clone())));
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use xds_transport::Frame;
 use xds_transport::client::Changed;
-use xdstp_cache::{Cause, Edit, Interest, Resource, ResourceError, TypeUrl, Woken};
+use xdstp_cache::{Cause, Edit, Interest, Resource, TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
 use super::stub::{may_be_held, stub};
@@ -22,7 +22,7 @@ impl Scope {
             server,
             changed,
             by_alias,
-            mut removed,
+            removed,
             missing,
             unsaid: _,
             errors,
@@ -32,28 +32,23 @@ impl Scope {
             version,
             system_version,
         } = self.decide(type_url, changes);
-        let said_gone = self.said_gone(&removed, &errors);
-        for part in missing.chunks(BATCH) {
-            let state = &mut self.lock();
-            let cache = &state.cache;
-            let is_gone = |name: &&ResourceName| !is_marker(name) && !cache.is_brought_along(type_url, name);
-            let gone: Vec<_> = part.iter().filter(is_gone).cloned().collect();
-            state.hears(type_url, &gone);
-            removed.extend(gone);
-        }
+        let silent = self.gone_by_silence(type_url, &missing);
+        let watched = self.is_watched();
+        // What watches are told is gone by a word, and then what is by a silence.
+        let said = removed.into_iter().map(|name| (name, watched));
+        let removed: Vec<_> = said.chain(silent.into_iter().map(|name| (name, false))).collect();
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
         let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
-        self.lock().said_gone.came(type_url, changed.as_slice().iter().map(|changed| &changed.name));
         // What lost an alias: it may be all that it was wanted by. So may be what came as it was given up.
         let mut bereft = BTreeSet::new();
         let mut over = false;
         while !over {
             self.change(|state| {
-                if !(state.heeds(server) || self.is_watched() && state.waits_for(server)) {
+                if !(state.heeds(server) || watched && state.waits_for(server)) {
                     over = true;
                     return Woken::default();
                 }
-                let State { cache, demand, system_versions, several, .. } = state;
+                let State { cache, demand, system_versions, several, said_gone, .. } = state;
                 let mut edit = cache.edit(now);
                 // Who asked for just this may have left, and decides how much of it there is.
                 let is_asked =
@@ -72,6 +67,7 @@ impl Scope {
                     if gives_up {
                         bereft.insert(name.clone());
                     }
+                    said_gone.came(type_url, &name);
                     edit.put_with_aliases(type_url, &name, aliases, resource);
                     // What another server gave may be equal, and live for another time.
                     if (touched || several.is_some())
@@ -84,24 +80,29 @@ impl Scope {
                     }
                 }
                 if changed.len() == 0 {
-                    for name in removed.by_ref().take(BATCH) {
+                    for (name, said) in removed.by_ref().take(BATCH) {
                         bereft.extend(edit.canonical(type_url, &name).cloned());
                         if is_asked(&name) {
                             edit.deny(type_url, &name);
                         } else {
                             edit.remove(type_url, &name);
                         }
+                        if said {
+                            said_gone.went(&edit, type_url, name);
+                        }
                     }
                 }
                 // What an error is about may be removed too, and a removal ends an error.
                 if changed.len() == 0 && removed.len() == 0 {
                     for (name, error) in errors.by_ref().take(BATCH) {
-                        if self.is_watched() && is_asked(&name) {
-                            edit.fail_beside(type_url, &name, error);
-                        } else if is_asked(&name) {
-                            edit.fail_by_name(type_url, &name, error);
-                        } else {
-                            edit.fail(type_url, &name, error);
+                        let said = watched && error.cause == Cause::Said && !error.is_transient();
+                        match is_asked(&name) {
+                            true if watched => edit.fail_beside(type_url, &name, error),
+                            true => edit.fail_by_name(type_url, &name, error),
+                            false => edit.fail(type_url, &name, error),
+                        }
+                        if said {
+                            said_gone.went(&edit, type_url, name);
                         }
                     }
                 }
@@ -137,10 +138,6 @@ impl Scope {
                 edit.finish()
             });
         }
-        if !said_gone.is_empty() {
-            let State { cache, said_gone: all, .. } = &mut *self.lock();
-            all.went(cache, type_url, said_gone);
-        }
     }
 
     /// What of that counts, which this server says; none if none does.
@@ -164,13 +161,18 @@ impl Scope {
         Some(changes)
     }
 
-    /// What watches are told by a word that it is gone, and not by a silence.
-    fn said_gone(&self, removed: &[ResourceName], errors: &[(ResourceName, ResourceError)]) -> Vec<ResourceName> {
-        if !self.is_watched() {
-            return Vec::new();
+    /// What the origin was silent of for so long that it counts as gone: not of what clients hold.
+    fn gone_by_silence(&self, type_url: &TypeUrl, missing: &[ResourceName]) -> Vec<ResourceName> {
+        let mut silent = Vec::new();
+        for part in missing.chunks(BATCH) {
+            let state = &mut self.lock();
+            let cache = &state.cache;
+            let is_gone = |name: &&ResourceName| !is_marker(name) && !cache.is_brought_along(type_url, name);
+            let gone: Vec<_> = part.iter().filter(is_gone).cloned().collect();
+            state.hears(type_url, &gone);
+            silent.extend(gone);
         }
-        let refused = errors.iter().filter(|(_, error)| error.cause == Cause::Said && !error.is_transient());
-        refused.map(|(name, _)| name).chain(removed).cloned().collect()
+        silent
     }
 
     /// Makes the scope hold exactly this: what an authoritative origin does.
