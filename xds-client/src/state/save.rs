@@ -115,13 +115,10 @@ impl Saver {
         };
         let shared =
             |known: &Known<Frame>| !matches!(known, Known::Present { resource, .. } if resource.value.do_not_cache());
+        let is_kept = is_kept && (known.is_empty() || known.iter().any(shared));
+        let lack = if is_kept { lack } else { Lack::Gone };
+        let known: Vec<_> = known.into_iter().filter(|known| is_kept && shared(known)).collect();
         let key = scope.key_of(&of, &interest);
-        let may_be_kept = known.is_empty() || known.iter().any(shared);
-        if !(is_kept && may_be_kept) {
-            self.left.set(&key, None);
-            return self.delete(key);
-        }
-        let known: Vec<_> = known.into_iter().filter(shared).collect();
         let record = Record::of(known, at);
         match lack {
             Lack::Left if record.is_none() => return self.left.begin(&key, at.seconds().saturating_mul(1000)),

@@ -24,6 +24,7 @@ const GOES_ON: Duration = Duration::from_secs(10);
 const AT_HAND: Duration = Duration::from_secs(30);
 
 /// What was known before, until the origin had the time to say what of it counts.
+#[derive(Default)]
 pub(super) struct Recall {
     /// What nobody is served yet, the next one last.
     pub(super) aside: Vec<Known<Frame>>,
@@ -47,9 +48,10 @@ pub(super) struct Recall {
 }
 
 /// What has it that what is held is as it was.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Confirms {
     /// A word of each: it is told that we hold it without a version, and says that it is there, or gone.
+    #[default]
     Word,
     /// Its silence, too: over delta it need say nothing of what it was told the version of. So a relay that begins anew does
     /// not have it send everything, and cannot tell whether it hangs.
@@ -81,18 +83,7 @@ pub(super) type Held = BTreeMap<TypeUrl, (Vec<(ResourceName, Resource<Frame>)>, 
 
 impl Recall {
     pub(super) fn new(known: Vec<Known<Frame>>, confirms: Confirms) -> Self {
-        Self {
-            aside: known.into_iter().rev().collect(),
-            passed: Vec::new(),
-            rests: false,
-            said: HashSet::new(),
-            spoke: false,
-            waits_until: None,
-            there_since: None,
-            untold: HashMap::new(),
-            looks_after: None,
-            confirms,
-        }
+        Self { aside: known.into_iter().rev().collect(), confirms, ..Self::default() }
     }
 
     /// This was known before, too, but for what is `gone` since.
