@@ -9,14 +9,28 @@ use std::ops::{Index, IndexMut};
 /// To give back as few entries is not worth it.
 const FEW: usize = 64;
 
-/// What an entry of one arena is found by, in four bytes; and in no more where there may be none.
+/// What an entry of one arena is found by, in four bytes; and in no more where there may be none. Where debug assertions are,
+/// it says beside its place which entry it was made for, and one that is too old is refused.
 pub(crate) trait Key: Copy + Ord + Hash + Debug {
     /// None is before it.
     const FIRST: Self;
 
-    fn new(at: NonZeroU32) -> Self;
+    fn new(at: NonZeroU32, tenant: Tenant) -> Self;
 
-    fn get(self) -> NonZeroU32;
+    fn at(self) -> NonZeroU32;
+
+    fn tenant(self) -> Tenant;
+}
+
+/// Which of the entries that had one place after each other: nothing, without debug assertions.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Tenant(#[cfg(debug_assertions)] u32);
+
+impl Tenant {
+    pub(crate) const FIRST: Self = Self(
+        #[cfg(debug_assertions)]
+        0,
+    );
 }
 
 /// Makes types of keys: one for each arena, so that no key can be used with another one.
@@ -24,21 +38,29 @@ macro_rules! keys {
     ($($(#[$doc:meta])* $name:ident,)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub(crate) struct $name(std::num::NonZeroU32);
+        pub(crate) struct $name(std::num::NonZeroU32, $crate::arena::Tenant);
 
         impl $crate::arena::Key for $name {
-            const FIRST: Self = Self(std::num::NonZeroU32::MIN);
+            const FIRST: Self = Self(std::num::NonZeroU32::MIN, $crate::arena::Tenant::FIRST);
 
             #[inline]
-            fn new(at: std::num::NonZeroU32) -> Self {
-                Self(at)
+            fn new(at: std::num::NonZeroU32, tenant: $crate::arena::Tenant) -> Self {
+                Self(at, tenant)
             }
 
             #[inline]
-            fn get(self) -> std::num::NonZeroU32 {
+            fn at(self) -> std::num::NonZeroU32 {
                 self.0
             }
+
+            #[inline]
+            fn tenant(self) -> $crate::arena::Tenant {
+                self.1
+            }
         }
+
+        #[cfg(not(debug_assertions))]
+        const _: () = assert!(size_of::<Option<$name>>() == 4);
     )*};
 }
 
@@ -56,7 +78,37 @@ pub(crate) struct Arena<K, T> {
     len: usize,
     /// How many were removed since it was made smaller.
     removed: usize,
+    tenants: Tenants,
     keys: PhantomData<fn(K) -> K>,
+}
+
+/// Who has each place now, or has it next. It goes on counting where an arena was made smaller.
+#[derive(Default)]
+struct Tenants(#[cfg(debug_assertions)] Vec<u32>);
+
+#[cfg(debug_assertions)]
+impl Tenants {
+    fn of(&self, at: usize) -> Tenant {
+        Tenant(self.0.get(at).copied().unwrap_or(0))
+    }
+
+    fn leave(&mut self, at: usize) {
+        self.0.resize(self.0.len().max(at + 1), 0);
+        if let Some(tenant) = self.0.get_mut(at) {
+            *tenant = tenant.wrapping_add(1);
+        }
+    }
+}
+
+#[cfg(not(debug_assertions))]
+impl Tenants {
+    #[inline]
+    fn of(&self, _at: usize) -> Tenant {
+        Tenant()
+    }
+
+    #[inline]
+    fn leave(&mut self, _at: usize) {}
 }
 
 enum Entry<T> {
@@ -83,18 +135,18 @@ impl<T> Entry<T> {
 
 impl<K, T> Default for Arena<K, T> {
     fn default() -> Self {
-        Self { entries: Vec::new(), vacant: 0, len: 0, removed: 0, keys: PhantomData }
+        Self { entries: Vec::new(), vacant: 0, len: 0, removed: 0, tenants: Tenants::default(), keys: PhantomData }
     }
 }
 
-/// The key of the entry at a place that is not the first.
-fn key_at<K: Key>(at: usize) -> K {
-    debug_assert!(at > 0 && u32::try_from(at).is_ok(), "{at} is no key");
-    K::new(NonZeroU32::MIN.saturating_add((at as u32).saturating_sub(1)))
+/// What keys have of a place that is not the first.
+fn number(at: usize) -> NonZeroU32 {
+    debug_assert!(at > 0 && u32::try_from(at).is_ok(), "{at} is no place of a key");
+    NonZeroU32::MIN.saturating_add((at as u32).saturating_sub(1))
 }
 
 fn place(key: impl Key) -> usize {
-    key.get().get() as usize
+    key.at().get() as usize
 }
 
 impl<K: Key, T> Arena<K, T> {
@@ -104,7 +156,21 @@ impl<K: Key, T> Arena<K, T> {
 
     /// The key of what is added next.
     pub(crate) fn next_key(&self) -> K {
-        NonZeroU32::new(self.vacant).map_or_else(|| key_at(self.entries.len().max(1)), K::new)
+        self.key_at(if self.vacant == 0 { self.entries.len().max(1) } else { self.vacant as usize })
+    }
+
+    /// The key of the entry at a place, or of the one that it has next.
+    fn key_at(&self, at: usize) -> K {
+        K::new(number(at), self.tenants.of(at))
+    }
+
+    /// A key is used for the entry that it was made for, or when that is gone and nothing is in its place.
+    #[inline]
+    fn check(&self, key: K) {
+        debug_assert!(
+            key.tenant() == self.tenants.of(place(key)) || self.peek(key).is_none(),
+            "{key:?} is too old: another entry has its place"
+        );
     }
 
     pub(crate) fn add(&mut self, value: T) -> K {
@@ -127,12 +193,22 @@ impl<K: Key, T> Arena<K, T> {
         key
     }
 
+    #[inline]
     pub(crate) fn get(&self, key: K) -> Option<&T> {
-        self.entries.get(place(key))?.get()
+        self.check(key);
+        self.peek(key)
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, key: K) -> Option<&mut T> {
+        self.check(key);
         self.entries.get_mut(place(key))?.get_mut()
+    }
+
+    /// What is in the place of a key that may be too old: whether it is what the key was made for, is for its owner to know.
+    #[inline]
+    pub(crate) fn peek(&self, key: K) -> Option<&T> {
+        self.entries.get(place(key))?.get()
     }
 
     pub(crate) fn contains(&self, key: K) -> bool {
@@ -140,10 +216,12 @@ impl<K: Key, T> Arena<K, T> {
     }
 
     pub(crate) fn remove(&mut self, key: K) -> T {
+        self.check(key);
         let taken = self.entries.get_mut(place(key));
         let taken = taken.map(|entry| std::mem::replace(entry, Entry::Vacant(self.vacant)));
         let Some(Entry::Occupied(value)) = taken else { vacant(key) };
-        self.vacant = key.get().get();
+        self.vacant = key.at().get();
+        self.tenants.leave(place(key));
         self.len -= 1;
         self.removed += 1;
         let ends_vacant = matches!(self.entries.last(), Some(Entry::Vacant(_)));
@@ -162,7 +240,7 @@ impl<K: Key, T> Arena<K, T> {
         self.vacant = 0;
         for (at, entry) in self.entries.iter_mut().enumerate().skip(1).rev() {
             if let Entry::Vacant(next) = entry {
-                *next = std::mem::replace(&mut self.vacant, key_at::<K>(at).get().get());
+                *next = std::mem::replace(&mut self.vacant, number(at).get());
             }
         }
         self.removed = 0;
@@ -170,7 +248,7 @@ impl<K: Key, T> Arena<K, T> {
 
     #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &T)> {
-        self.entries.iter().enumerate().filter_map(|(at, entry)| entry.get().map(|value| (key_at(at), value)))
+        self.entries.iter().enumerate().filter_map(|(at, entry)| entry.get().map(|value| (self.key_at(at), value)))
     }
 
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
@@ -257,8 +335,26 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_may_be_none_is_four_bytes() {
-        assert_eq!(size_of::<Option<Number>>(), 4);
+    #[cfg_attr(debug_assertions, should_panic(expected = "too old"))]
+    fn a_key_whose_place_another_entry_has_is_refused_in_debug() {
+        let mut arena = Arena::<Number, char>::default();
+        let first = arena.add('a');
+        arena.remove(first);
+        assert_eq!((arena.get(first), arena.peek(first)), (None, None), "it is gone, and says so");
+        assert_eq!(arena.add('b').at(), first.at());
+        assert_eq!(arena.peek(first), Some(&'b'));
+        arena.get(first);
+    }
+
+    #[test]
+    fn places_that_were_given_back_make_new_keys() {
+        let mut arena = Arena::<Number, usize>::default();
+        let before: Vec<_> = (0..300).map(|number| arena.add(number)).collect();
+        before.iter().rev().for_each(|key| _ = arena.remove(*key));
+        assert!(arena.entries.len() < 100, "its end is given back");
+        let after: Vec<_> = (0..300).map(|number| arena.add(number)).collect();
+        let same = before.iter().filter(|key| after.contains(key)).count();
+        assert_eq!(same, if cfg!(debug_assertions) { 0 } else { 300 });
     }
 
     #[test]

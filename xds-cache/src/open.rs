@@ -24,7 +24,7 @@ impl<V> Cache<V> {
 
     /// Whether a subscriber was opened here, and is not closed.
     pub fn is_open(&self, id: SubscriberId) -> bool {
-        self.subscribers.all.get(id.key()).is_some_and(|subscriber| subscriber.generation == id.generation())
+        self.subscribers.find(id).is_some()
     }
 
     /// How many subscribers there are.

@@ -130,8 +130,7 @@ impl<V> Cache<V> {
     /// assert_eq!(cache.interests_from(subscriber, 3).count(), 0);
     /// ```
     pub fn interests_from(&self, id: SubscriberId, skipped: usize) -> impl Iterator<Item = Interest> {
-        let subscriber =
-            self.subscribers.all.get(id.key()).filter(|subscriber| subscriber.generation == id.generation());
+        let subscriber = self.subscribers.find(id);
         subscriber
             .into_iter()
             .flat_map(move |subscriber| subscriber.links.get(skipped..).unwrap_or_default())

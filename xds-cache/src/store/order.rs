@@ -39,10 +39,11 @@ impl<V> Store<V> {
         members.live -= 1;
     }
 
-    /// The first slot of a list that changed after `cursor`; O(1) when `hint` is where the last walk stopped.
+    /// The first slot of a list that changed after `cursor`; O(1) when `hint` is where the last walk stopped, and is what changed at
+    /// `cursor` still: no two slots did.
     pub(crate) fn first_after(&self, list: ListKey, cursor: Seq, hint: Option<SlotKey>) -> Option<SlotKey> {
         let List { side, oldest, newest, .. } = self.lists[list];
-        if let Some(slot) = hint.and_then(|hint| self.slots.get(hint))
+        if let Some(slot) = hint.and_then(|hint| self.slots.peek(hint))
             && slot.seq == cursor
             && slot.places[side].list == Some(list)
         {

@@ -36,6 +36,12 @@ impl Subscribers {
         bringing.retain(|key| !all[*key].owed.brought().is_empty());
     }
 
+    /// The subscriber with an id, unless it is closed: then another one may have its place.
+    #[inline]
+    pub(crate) fn find(&self, id: SubscriberId) -> Option<&Subscriber> {
+        self.all.peek(id.key()).filter(|subscriber| subscriber.generation == id.generation())
+    }
+
     /// The subscriber with a key.
     pub(crate) fn id_of(&self, key: SubscriberKey) -> SubscriberId {
         SubscriberId::of(key, self.all[key].generation)

@@ -131,10 +131,8 @@ impl ByGlob {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
-    use std::num::NonZeroU32;
-
     use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
     use crate::arena::Key;
@@ -149,7 +147,7 @@ mod tests {
             let names = texts.iter().chain(&members).map(|text| text.parse().unwrap()).collect::<Vec<ResourceName>>();
             let globs = &names[3..5];
             let (mut brought, mut model) = (Brought::default(), BTreeMap::new());
-            let (mut left, link) = (None, LinkKey::new(NonZeroU32::MIN));
+            let (mut left, link) = (None, LinkKey::FIRST);
             for (step, number, version) in steps {
                 let (name, version) = (&names[number], version.map(|version| Version::from(version.to_string())));
                 match step {
