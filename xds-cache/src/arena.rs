@@ -1,10 +1,15 @@
 //! Where entries are kept that name each other: an arena for each kind of entry, and a key for each arena.
 
+mod tenants;
+
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
+
+pub(crate) use self::tenants::Tenant;
+use self::tenants::Tenants;
 
 /// To give back as few entries is not worth it.
 const FEW: usize = 64;
@@ -20,17 +25,6 @@ pub(crate) trait Key: Copy + Ord + Hash + Debug {
     fn at(self) -> NonZeroU32;
 
     fn tenant(self) -> Tenant;
-}
-
-/// Which of the entries that had one place after each other: nothing, without debug assertions.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Tenant(#[cfg(debug_assertions)] u32);
-
-impl Tenant {
-    pub(crate) const FIRST: Self = Self(
-        #[cfg(debug_assertions)]
-        0,
-    );
 }
 
 /// Makes types of keys: one for each arena, so that no key can be used with another one.
@@ -80,35 +74,6 @@ pub(crate) struct Arena<K, T> {
     removed: usize,
     tenants: Tenants,
     keys: PhantomData<fn(K) -> K>,
-}
-
-/// Who has each place now, or has it next. It goes on counting where an arena was made smaller.
-#[derive(Default)]
-struct Tenants(#[cfg(debug_assertions)] Vec<u32>);
-
-#[cfg(debug_assertions)]
-impl Tenants {
-    fn of(&self, at: usize) -> Tenant {
-        Tenant(self.0.get(at).copied().unwrap_or(0))
-    }
-
-    fn leave(&mut self, at: usize) {
-        self.0.resize(self.0.len().max(at + 1), 0);
-        if let Some(tenant) = self.0.get_mut(at) {
-            *tenant = tenant.wrapping_add(1);
-        }
-    }
-}
-
-#[cfg(not(debug_assertions))]
-impl Tenants {
-    #[inline]
-    fn of(&self, _at: usize) -> Tenant {
-        Tenant()
-    }
-
-    #[inline]
-    fn leave(&mut self, _at: usize) {}
 }
 
 enum Entry<T> {

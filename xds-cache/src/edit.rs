@@ -1,5 +1,13 @@
 //! A batch of changes, and who is to be told of it.
 
+mod answer;
+mod batch;
+mod fail;
+mod put;
+mod remove;
+mod tombstones;
+mod vary;
+
 use std::ops::Deref;
 use std::time::Instant;
 

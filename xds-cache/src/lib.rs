@@ -4,36 +4,23 @@
     reason = "an arena is indexed by a key that it gave, which no other one takes; the model test checks that it is not too old"
 )]
 
-mod answer;
 mod arena;
-mod batch;
 mod cache;
 mod change_set;
-mod coverage;
-mod disclaim;
 mod edit;
-mod elsewhere;
 mod evict;
-mod fail;
 mod id;
 mod index;
 mod interest;
 mod keys;
 mod look;
-mod looking;
 mod moments;
-mod notes;
-mod open;
 mod options;
 mod outcome;
 mod pull;
-mod put;
-mod recall;
-mod remove;
 mod resource;
 mod resource_error;
 mod resume;
-mod selecting;
 mod snapshot;
 mod store;
 mod subscribe;
@@ -41,16 +28,10 @@ mod subscribers;
 #[cfg(test)]
 mod tests;
 mod text;
-mod tombstones;
-mod unsubscribe;
 mod variant;
-mod vary;
 mod visit;
-mod waiting;
 mod wake;
-mod wanted;
 mod watchers;
-mod within;
 
 pub use cache::Cache;
 pub use change_set::{Pull, Pulled, Removals, Unanswered, Visited};

@@ -2,10 +2,14 @@
 
 mod by_alias;
 mod collection;
+mod elsewhere;
 mod errors;
+mod looking;
 mod missing;
 mod removals;
 mod varied;
+mod waiting;
+mod within;
 
 use std::ops::ControlFlow;
 

@@ -1,5 +1,7 @@
 //! What a subscriber held when it connected: rules 48, 83 and 84.
 
+mod disclaim;
+
 use std::collections::BTreeSet;
 
 use xdstp_uri::ResourceName;

@@ -1,5 +1,8 @@
 //! What a cache knows, as plain data: what is to survive a restart.
 
+mod notes;
+mod recall;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,11 @@
 //! What a subscriber becomes interested in, anew or again.
 
+mod coverage;
+mod open;
+mod selecting;
+mod unsubscribe;
+mod wanted;
+
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::cache::Cache;

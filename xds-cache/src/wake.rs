@@ -1,16 +1,28 @@
-//! Who is told of a change: moved from the chains of what changed to their own.
+//! Who is told of a change: moved from the chains of what changed to their own. What changes the cache knows of subscribers
+//! what is here.
 
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::id::SubscriberId;
-use crate::keys::{LinkKey, ListKey, Target};
+use crate::keys::{LinkKey, ListKey, SelectorKey, SlotKey, Target, TypeKey};
+use crate::store::Slot;
 use crate::subscribers::Chain;
 
 impl<V> Cache<V> {
     /// Moves the up-to-date links of a target to the chains of work of their subscribers.
     pub(crate) fn mark(&mut self, target: Target, woken: &mut Vec<SubscriberId>) {
         self.subscribers.mark(target, &mut self.store.watchers_mut(target).clean, woken);
+    }
+
+    /// Moves the links of a target, which is or has the name in a slot, to the work of those for whom that changed just now.
+    pub(crate) fn mark_affected(&mut self, target: Target, at: SlotKey, woken: &mut Vec<SubscriberId>) {
+        let mut clean = self.store.watchers_mut(target).clean.take();
+        let Self { store, subscribers, .. } = self;
+        let Slot { state, seq, .. } = &store[at];
+        let is_affected = |key: Option<SelectorKey>| state.varied().is_none_or(|varied| varied.changed_for(key, *seq));
+        subscribers.mark_some(target, &mut clean, is_affected, woken);
+        self.store.watchers_mut(target).clean = clean;
     }
 
     /// Moves a link to another chain.
@@ -40,5 +52,45 @@ impl<V> Cache<V> {
                 self.rechain(link, Chain::Work);
             }
         }
+    }
+
+    /// Whether anybody said that they hold a name, and was not told what became of it.
+    pub(crate) fn is_brought(&self, type_key: TypeKey, name: &ResourceName) -> bool {
+        self.subscribers.who_brought_it(type_key, name).next().is_some()
+    }
+
+    /// Drops what is owed to nobody: a name that came after all a link has sent, and went before the link came to it.
+    ///
+    /// What is left is no more than was there when the link last sent something, and what it did not pass since.
+    pub(crate) fn drop_unneeded(&mut self, at: ListKey) {
+        let mut owed = std::mem::take(&mut self.store[at].owed);
+        let newest = owed.back().map_or(0, |gone| gone.seq);
+        let mut lagging = Vec::new();
+        for link in self.subscribers.links.values().filter(|link| link.target == Target::List(at)) {
+            let walk = link.walk.map(|walk| &self.subscribers[walk]);
+            if let Some(walk) = walk.filter(|walk| walk.gone_cursor < newest) {
+                lagging.push((walk.gone_cursor, walk.sent_up_to(link.cursor), link.subscriber));
+            }
+        }
+        lagging.sort_unstable();
+        let Self { subscribers, .. } = self;
+        let (mut before, mut sent_up_to) = (0, 0);
+        owed.retain(|gone| {
+            while let Some((_, sent, _)) = lagging.get(before).filter(|(cursor, ..)| *cursor < gone.seq) {
+                sent_up_to = sent_up_to.max(*sent);
+                before += 1;
+            }
+            let needed = gone.born <= sent_up_to;
+            for (.., subscriber) in lagging.iter().take(before).filter(|_| !needed) {
+                let owed = &mut subscribers[*subscriber].owed;
+                // It may hold what it was not sent, but brought along; and of the glob itself one is enough.
+                if owed.brought().contains(&gone.name) || gone.name.is_glob() {
+                    owed.gone(gone.name.clone());
+                }
+            }
+            needed
+        });
+        let list = &mut self.store[at];
+        (list.needed, list.owed) = (owed.len(), owed);
     }
 }

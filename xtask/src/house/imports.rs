@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::house::source::{Source, bare};
 
 /// A path, from the crate.
-type Path = Vec<String>;
+pub(super) type Path = Vec<String>;
 
 /// What one file says of others.
 #[derive(Default)]
-struct Uses {
+pub(super) struct Uses {
     /// What each of its `use` brings in, and under which name.
-    imports: Vec<(String, Path)>,
+    pub(super) imports: Vec<(String, Path)>,
     /// What it names elsewhere.
-    paths: Vec<Path>,
+    pub(super) paths: Vec<Path>,
 }
 
 /// The circles among files, each with its members. A file that only hands on what others have is none of them: what it
@@ -44,33 +44,6 @@ pub(crate) fn circles(sources: &[Source]) -> Vec<String> {
     found.into_iter().map(|circle| format!("files that need each other: {circle}")).collect()
 }
 
-/// What one of two folders names of the other, each given by its module: they are to know nothing of each other.
-pub(crate) fn between(sources: &[Source], folders: [&str; 2]) -> Vec<String> {
-    let sources = || sources.iter().filter(|source| !source.is_test());
-    let modules: BTreeMap<&[String], &str> = sources().map(|source| (&*source.module, &*source.path)).collect();
-    let all: BTreeMap<&[String], Uses> = sources().map(|source| (&*source.module, uses(source, &modules))).collect();
-    let is_in = |path: &[String], folder: &str| path.first().is_some_and(|first| first == folder);
-    let [one, other] = folders;
-    let mut found = BTreeSet::new();
-    for (module, Uses { imports, paths }) in &all {
-        let away = if is_in(module, one) {
-            other
-        } else if is_in(module, other) {
-            one
-        } else {
-            continue;
-        };
-        for path in imports.iter().map(|(_, path)| path).chain(paths) {
-            // Either as it is written, or where it comes from.
-            if is_in(path, away) || is_in(home(path, &all, 0), away) {
-                let file = modules.get(module).copied().unwrap_or_default();
-                found.insert(format!("{file}: names {}, which it is to know nothing of", path.join("::")));
-            }
-        }
-    }
-    found.into_iter().collect()
-}
-
 /// All that a module needs, and what that needs.
 fn reach<'a>(module: &'a [String], needs: &BTreeMap<&'a [String], BTreeSet<&'a [String]>>) -> BTreeSet<&'a [String]> {
     let (mut reached, mut next) = (BTreeSet::new(), vec![module]);
@@ -85,7 +58,7 @@ fn reach<'a>(module: &'a [String], needs: &BTreeMap<&'a [String], BTreeSet<&'a [
 }
 
 /// The file that a path leads to: by way of those that hand it on.
-fn home<'a>(path: &[String], uses: &'a BTreeMap<&'a [String], Uses>, steps: usize) -> &'a [String] {
+pub(super) fn home<'a>(path: &[String], uses: &'a BTreeMap<&'a [String], Uses>, steps: usize) -> &'a [String] {
     let length =
         (0..=path.len()).rev().find(|length| path.get(..*length).is_some_and(|module| uses.contains_key(module)));
     let (module, rest) = path.split_at(length.unwrap_or_default());
@@ -97,7 +70,7 @@ fn home<'a>(path: &[String], uses: &'a BTreeMap<&'a [String], Uses>, steps: usiz
     }
 }
 
-fn uses(source: &Source, modules: &BTreeMap<&[String], &str>) -> Uses {
+pub(super) fn uses(source: &Source, modules: &BTreeMap<&[String], &str>) -> Uses {
     let code = bare(source.code());
     let mut uses = Uses::default();
     let mut others = String::new();
@@ -196,30 +169,6 @@ mod tests {
         let parent = [("a", "mod b;\nuse self::b::B;"), ("a::b", "use super::A;")];
         assert_eq!(found(&parent), ["files that need each other: a, a::b"]);
         assert_eq!(found(&[("a", "mod b;\nuse b::B;"), ("a::b", "use super::A;")]), found(&parent));
-    }
-
-    #[test]
-    fn what_is_to_be_apart_is_found_to_be_named_however_it_is_written() {
-        let planted = |text: &str| {
-            let files =
-                [("", "mod a;\nmod b;\npub use b::B;"), ("a", "mod c;"), ("a::c", text), ("b", "mod d;"), ("b::d", "")];
-            let sources: Vec<_> = files.iter().map(|(module, text)| Source::new(module, module, text)).collect();
-            [between(&sources, ["a", "b"]), between(&sources, ["b", "a"])]
-        };
-        let written = [
-            ("use crate::b::B;", "b::B"),
-            ("use crate::{b::{d::D}};", "b::d::D"),
-            ("fn f() -> super::super::b::B {}", "b::B"),
-            ("use crate::B;", "B"),
-        ];
-        for (text, path) in written {
-            let found = vec![format!("a::c: names {path}, which it is to know nothing of")];
-            assert_eq!(planted(text), [found.clone(), found], "{text}");
-        }
-        assert_eq!(
-            planted("/// [`B`](crate::b::B)\nuse crate::a::A;\nuse crate::e::E;"),
-            [const { Vec::<String>::new() }; 2]
-        );
     }
 
     #[test]

@@ -145,39 +145,4 @@ impl<V> Cache<V> {
             self.drop_unneeded(at);
         }
     }
-
-    /// Drops what is owed to nobody: a name that came after all a link has sent, and went before the link came to it.
-    ///
-    /// What is left is no more than was there when the link last sent something, and what it did not pass since.
-    fn drop_unneeded(&mut self, at: ListKey) {
-        let mut owed = std::mem::take(&mut self.store[at].owed);
-        let newest = owed.back().map_or(0, |gone| gone.seq);
-        let mut lagging = Vec::new();
-        for link in self.subscribers.links.values().filter(|link| link.target == Target::List(at)) {
-            let walk = link.walk.map(|walk| &self.subscribers[walk]);
-            if let Some(walk) = walk.filter(|walk| walk.gone_cursor < newest) {
-                lagging.push((walk.gone_cursor, walk.sent_up_to(link.cursor), link.subscriber));
-            }
-        }
-        lagging.sort_unstable();
-        let Self { subscribers, .. } = self;
-        let (mut before, mut sent_up_to) = (0, 0);
-        owed.retain(|gone| {
-            while let Some((_, sent, _)) = lagging.get(before).filter(|(cursor, ..)| *cursor < gone.seq) {
-                sent_up_to = sent_up_to.max(*sent);
-                before += 1;
-            }
-            let needed = gone.born <= sent_up_to;
-            for (.., subscriber) in lagging.iter().take(before).filter(|_| !needed) {
-                let owed = &mut subscribers[*subscriber].owed;
-                // It may hold what it was not sent, but brought along; and of the glob itself one is enough.
-                if owed.brought().contains(&gone.name) || gone.name.is_glob() {
-                    owed.gone(gone.name.clone());
-                }
-            }
-            needed
-        });
-        let list = &mut self.store[at];
-        (list.needed, list.owed) = (owed.len(), owed);
-    }
 }

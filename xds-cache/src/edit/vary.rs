@@ -272,16 +272,6 @@ impl<V> Cache<V> {
         self.store.renew(at);
     }
 
-    /// Moves the links of a target, which is or has the name in a slot, to the work of those for whom that changed just now.
-    fn mark_affected(&mut self, target: Target, at: SlotKey, woken: &mut Vec<SubscriberId>) {
-        let mut clean = self.store.watchers_mut(target).clean.take();
-        let Self { store, subscribers, .. } = self;
-        let Slot { state, seq, .. } = &store[at];
-        let is_affected = |key: Option<SelectorKey>| state.varied().is_none_or(|varied| varied.changed_for(key, *seq));
-        subscribers.mark_some(target, &mut clean, is_affected, woken);
-        self.store.watchers_mut(target).clean = clean;
-    }
-
     pub(crate) fn report(
         &mut self,
         type_key: TypeKey,

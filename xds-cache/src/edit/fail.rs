@@ -140,7 +140,7 @@ impl<V> Cache<V> {
         if is_of_interest {
             return;
         }
-        let spares = failure.error.is_transient() && self.subscribers.who_brought_it(type_key, name).next().is_some();
+        let spares = failure.error.is_transient() && self.is_brought(type_key, name);
         if !spares {
             self.store.clear_error(type_key, name);
         }
