@@ -8,23 +8,19 @@ use std::marker::PhantomData;
 use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
 
-pub(crate) use self::tenants::Tenant;
 use self::tenants::Tenants;
 
 /// To give back as few entries is not worth it.
 const FEW: usize = 64;
 
-/// What an entry of one arena is found by, in four bytes; and in no more where there may be none. Where debug assertions are,
-/// it says beside its place which entry it was made for, and one that is too old is refused.
+/// What an entry of one arena is found by, in four bytes; and in no more where there may be none. It is in order of places.
 pub(crate) trait Key: Copy + Ord + Hash + Debug {
     /// None is before it.
     const FIRST: Self;
 
-    fn new(at: NonZeroU32, tenant: Tenant) -> Self;
+    fn new(raw: NonZeroU32) -> Self;
 
-    fn at(self) -> NonZeroU32;
-
-    fn tenant(self) -> Tenant;
+    fn raw(self) -> NonZeroU32;
 }
 
 /// Makes types of keys: one for each arena, so that no key can be used with another one.
@@ -32,29 +28,21 @@ macro_rules! keys {
     ($($(#[$doc:meta])* $name:ident,)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub(crate) struct $name(std::num::NonZeroU32, $crate::arena::Tenant);
+        pub(crate) struct $name(std::num::NonZeroU32);
 
         impl $crate::arena::Key for $name {
-            const FIRST: Self = Self(std::num::NonZeroU32::MIN, $crate::arena::Tenant::FIRST);
+            const FIRST: Self = Self(std::num::NonZeroU32::MIN);
 
             #[inline]
-            fn new(at: std::num::NonZeroU32, tenant: $crate::arena::Tenant) -> Self {
-                Self(at, tenant)
+            fn new(raw: std::num::NonZeroU32) -> Self {
+                Self(raw)
             }
 
             #[inline]
-            fn at(self) -> std::num::NonZeroU32 {
+            fn raw(self) -> std::num::NonZeroU32 {
                 self.0
             }
-
-            #[inline]
-            fn tenant(self) -> $crate::arena::Tenant {
-                self.1
-            }
         }
-
-        #[cfg(not(debug_assertions))]
-        const _: () = assert!(size_of::<Option<$name>>() == 4);
     )*};
 }
 
@@ -104,14 +92,18 @@ impl<K, T> Default for Arena<K, T> {
     }
 }
 
-/// What keys have of a place that is not the first.
-fn number(at: usize) -> NonZeroU32 {
-    debug_assert!(at > 0 && u32::try_from(at).is_ok(), "{at} is no place of a key");
-    NonZeroU32::MIN.saturating_add((at as u32).saturating_sub(1))
+/// The place of the entry that a key is for. None is at the first.
+#[inline]
+pub(crate) fn place(key: impl Key) -> usize {
+    (key.raw().get() >> tenants::BITS) as usize
 }
 
-fn place(key: impl Key) -> usize {
-    key.at().get() as usize
+/// The key of the tenant of a place.
+#[inline]
+pub(crate) fn key_at<K: Key>(place: usize, tenant: u8) -> K {
+    let raw = (place as u32) << tenants::BITS | u32::from(tenant);
+    debug_assert!(place > 0 && (raw >> tenants::BITS) as usize == place, "{place} is no place of a key");
+    K::new(NonZeroU32::new(raw).unwrap_or(NonZeroU32::MIN))
 }
 
 impl<K: Key, T> Arena<K, T> {
@@ -126,14 +118,14 @@ impl<K: Key, T> Arena<K, T> {
 
     /// The key of the entry at a place, or of the one that it has next.
     fn key_at(&self, at: usize) -> K {
-        K::new(number(at), self.tenants.of(at))
+        key_at(at, self.tenants.of(at))
     }
 
     /// A key is used for the entry that it was made for, or when that is gone and nothing is in its place.
     #[inline]
     fn check(&self, key: K) {
         debug_assert!(
-            key.tenant() == self.tenants.of(place(key)) || self.peek(key).is_none(),
+            key == self.key_at(place(key)) || self.peek(key).is_none(),
             "{key:?} is too old: another entry has its place"
         );
     }
@@ -185,7 +177,7 @@ impl<K: Key, T> Arena<K, T> {
         let taken = self.entries.get_mut(place(key));
         let taken = taken.map(|entry| std::mem::replace(entry, Entry::Vacant(self.vacant)));
         let Some(Entry::Occupied(value)) = taken else { vacant(key) };
-        self.vacant = key.at().get();
+        self.vacant = place(key) as u32;
         self.tenants.leave(place(key));
         self.len -= 1;
         self.removed += 1;
@@ -205,7 +197,7 @@ impl<K: Key, T> Arena<K, T> {
         self.vacant = 0;
         for (at, entry) in self.entries.iter_mut().enumerate().skip(1).rev() {
             if let Entry::Vacant(next) = entry {
-                *next = std::mem::replace(&mut self.vacant, number(at).get());
+                *next = std::mem::replace(&mut self.vacant, at as u32);
             }
         }
         self.removed = 0;
@@ -279,7 +271,7 @@ impl<K: Key, T> IndexMut<K> for Arena<K, T> {
     }
 }
 
-/// Keys are not made up: who has one has it of what is there. The model test checks that.
+/// Keys are not made up: who has one has it of what is there.
 #[cold]
 #[inline(never)]
 #[allow(clippy::panic, reason = "there is nothing else to do, and it does not depend on what comes from the network")]
@@ -300,13 +292,18 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_may_be_none_is_four_bytes() {
+        assert_eq!(size_of::<Option<Number>>(), 4);
+    }
+
+    #[test]
     #[cfg_attr(debug_assertions, should_panic(expected = "too old"))]
     fn a_key_whose_place_another_entry_has_is_refused_in_debug() {
         let mut arena = Arena::<Number, char>::default();
         let first = arena.add('a');
         arena.remove(first);
         assert_eq!((arena.get(first), arena.peek(first)), (None, None), "it is gone, and says so");
-        assert_eq!(arena.add('b').at(), first.at());
+        assert_eq!(place(arena.add('b')), place(first));
         assert_eq!(arena.peek(first), Some(&'b'));
         arena.get(first);
     }

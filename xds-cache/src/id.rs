@@ -1,8 +1,6 @@
 //! Who is told of changes.
 
-use std::num::NonZeroU32;
-
-use crate::arena::{Key, Tenant};
+use crate::arena::{key_at, place};
 use crate::keys::SubscriberKey;
 
 /// One subscriber: one type of one stream.
@@ -31,13 +29,13 @@ pub struct SubscriberId {
 impl SubscriberId {
     /// A small number, unique among the open subscribers of a source: an index for a table beside it.
     pub fn index(self) -> usize {
-        self.key.at().get() as usize - 1
+        place(self.key) - 1
     }
 
     /// The subscriber with an index, for sources that number their own: no cache has it, and which ids are over is for
     /// the source to know.
     pub fn from_index(index: u32) -> Self {
-        Self { key: SubscriberKey::new(NonZeroU32::MIN.saturating_add(index), Tenant::FIRST), generation: 0 }
+        Self { key: key_at(index as usize + 1, 0), generation: 0 }
     }
 
     /// Of the subscriber with a key that is the so-manyeth of its cache.

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![allow(
     clippy::indexing_slicing,
-    reason = "an arena is indexed by a key that it gave, which no other one takes; the model test checks that it is not too old"
+    reason = "an arena is indexed by a key that it gave, which no other one takes; where debug assertions are, one that is too old is refused"
 )]
 
 mod arena;

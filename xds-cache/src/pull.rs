@@ -20,7 +20,7 @@ use crate::change_set::{Pull, Pulled, Removals};
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, SlotKey, Target};
 use crate::store::State;
-use crate::subscribers::Chain;
+use crate::subscribers::{Chain, Debt};
 
 impl<V> Cache<V> {
     /// Visits what changed for a subscriber since its last pull, additions first, newest state only.
@@ -81,7 +81,7 @@ impl<V> Cache<V> {
             self.pull_slot(id, link, visitor)?;
         }
         // What is asked for by another name is sent for that by now.
-        while self.subscribers[id].owed.has_answers() {
+        while self.subscribers[id].owed.owes_any(Debt::Answer) {
             self.look(pulled)?;
             let name = self.subscribers[id].owed.next_answer();
             name.map_or(ControlFlow::Continue(()), |name| self.pull_forced(id, name, visitor))?;
@@ -236,7 +236,7 @@ impl<V> Cache<V> {
         let aliases = self.store[slot.type_key].aliases.of(&slot.name);
         if !is_held {
             // With this it sees that what it held under an alias itself is over.
-            aliases.iter().for_each(|alias| _ = owed.drop_brought(alias));
+            aliases.iter().for_each(|alias| _ = owed.clear(Debt::Comparison, alias));
         } else if !aliases.is_empty() {
             owed.spare(slot.name.clone());
         }

@@ -10,7 +10,7 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::{ListKey, SlotKey, Target, TypeKey};
 use crate::store::{Answer, State};
-use crate::subscribers::{Link, Subscriber};
+use crate::subscribers::{Debt, Link, Subscriber};
 use crate::text::{TypeUrl, Version};
 
 /// What a subscriber was told of a name.
@@ -45,7 +45,7 @@ impl<V> Cache<V> {
             let by_alias = !self.is_wanted_itself(id, type_key, &name);
             let subscriber = &mut self.subscribers[id];
             // It may have it, whatever it asked for before.
-            subscriber.owed.may_have(&name);
+            subscriber.owed.clear(Debt::Missing, &name);
             if by_alias {
                 subscriber.claims.insert(name.clone());
             }
@@ -57,7 +57,7 @@ impl<V> Cache<V> {
     /// A subscriber holds nothing of a name any more: a relay may have kept the error of that only to spare it.
     pub(crate) fn drop_brought(&mut self, id: SubscriberId, name: &ResourceName) {
         let Subscriber { type_key, ref mut owed, .. } = self.subscribers[id];
-        if owed.drop_brought(name) && !self.store.options.authoritative {
+        if owed.clear(Debt::Comparison, name) && !self.store.options.authoritative {
             self.forget_error(type_key, name);
         }
     }
@@ -85,7 +85,7 @@ impl<V> Cache<V> {
 
     /// Whether some of what a subscriber brought along was not compared yet.
     pub fn brings(&self, id: SubscriberId) -> bool {
-        self.is_open(id) && !self.subscribers[id].owed.brought().is_empty()
+        self.is_open(id) && self.subscribers[id].owed.owes_any(Debt::Comparison)
     }
 
     /// Whether a subscriber of a type brought a name along that is not here.
@@ -125,14 +125,14 @@ impl<V> Cache<V> {
     /// now, waits until that one is answered.
     pub(crate) fn wait_for(&mut self, id: SubscriberId, list: ListKey) {
         let Subscriber { type_key, ref mut owed, .. } = self.subscribers[id];
-        if self.store[list].answer == Answer::Complete || !owed.has_removals() {
+        if self.store[list].answer == Answer::Complete || !owed.owes_any(Debt::Removal) {
             return;
         }
         owed.expect_globs();
         let within = self.names_within(self.subscribers[id].owed.removals(), list);
         let waiting: Vec<_> = within.into_iter().filter(|name| !self.is_wanted(id, type_key, name)).collect();
         for name in waiting {
-            self.subscribers[id].owed.stop_removal(&name);
+            self.subscribers[id].owed.clear(Debt::Removal, &name);
             self.subscribers.bring(id, name, None);
         }
     }

@@ -23,4 +23,5 @@ pub(crate) use link::Ends;
 pub(crate) use link::{Chain, Link, Walk};
 pub(crate) use looked::Look;
 pub(crate) use names::Names;
+pub(crate) use owed::Debt;
 pub(crate) use subscriber::Subscriber;

@@ -7,7 +7,7 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, ListKey, SelectorKey, SlotKey, Target, TypeKey};
 use crate::store::Slot;
-use crate::subscribers::Chain;
+use crate::subscribers::{Chain, Debt};
 
 impl<V> Cache<V> {
     /// Moves the up-to-date links of a target to the chains of work of their subscribers.
@@ -84,7 +84,7 @@ impl<V> Cache<V> {
             for (.., subscriber) in lagging.iter().take(before).filter(|_| !needed) {
                 let owed = &mut subscribers[*subscriber].owed;
                 // It may hold what it was not sent, but brought along; and of the glob itself one is enough.
-                if owed.brought().contains(&gone.name) || gone.name.is_glob() {
+                if owed.owes(Debt::Comparison, &gone.name) || gone.name.is_glob() {
                     owed.gone(gone.name.clone());
                 }
             }

@@ -10,7 +10,7 @@ use crate::id::SubscriberId;
 use crate::keys::{LinkKey, ListKey, SlotKey, Target, WalkKey};
 use crate::moments::Seq;
 use crate::store::Answer;
-use crate::subscribers::{Chain, Link, Subscriber, Walk};
+use crate::subscribers::{Chain, Debt, Link, Subscriber, Walk};
 
 impl<V> Cache<V> {
     /// What the next pull visits is the rest of this answer.
@@ -49,7 +49,7 @@ impl<V> Cache<V> {
         let Walk { at: hint, answered, .. } = self.subscribers[walk];
         let mut next = self.store.first_after(list, cursor, hint);
         let Subscriber { links, owed, .. } = &self.subscribers[id];
-        let (several, brought) = (links.len() > 1, !owed.brought().is_empty());
+        let (several, brought) = (links.len() > 1, owed.owes_any(Debt::Comparison));
         let mut visited = ControlFlow::Continue(());
         while let Some(at) = next {
             let seq = self.store[at].seq;
@@ -129,7 +129,7 @@ impl<V> Cache<V> {
         let before = members.gone_before(since).into_iter();
         // That it is empty is said below.
         let missed = before.filter(|(name, gone)| {
-            let told = self.subscribers[id].owed.is_concluded(name);
+            let told = self.subscribers[id].owed.owes(Debt::Concluded, name);
             let itself = name.is_glob() || self.is_asked_for(id, type_key, name);
             !told && !itself && !self.saw_go(id, link, name, *gone)
         });

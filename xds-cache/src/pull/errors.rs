@@ -10,7 +10,7 @@ use crate::change_set::Removals;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, ListKey, SlotKey, Target};
 use crate::resource_error::Failed;
-use crate::subscribers::{Link, Names};
+use crate::subscribers::{Debt, Link, Names};
 
 impl<V> Cache<V> {
     /// Visits the errors that a subscriber has not been told of. A visitor that returns `Break` has taken that one
@@ -90,7 +90,7 @@ impl<V> Cache<V> {
         let subscriber = &self.subscribers[id];
         let holds = || match name.is_glob() {
             true => subscriber.owed.brought().of_glob(name).next().is_some(),
-            false => subscriber.owed.brought().contains(name),
+            false => subscriber.owed.owes(Debt::Comparison, name),
         };
         let failure = self.store[subscriber.type_key].errors.get(name);
         failure.is_some_and(|failure| failure.error.is_transient()) && holds()

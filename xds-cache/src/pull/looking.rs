@@ -9,7 +9,7 @@ use crate::id::SubscriberId;
 use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target};
 use crate::resource::Resource;
 use crate::store::View;
-use crate::subscribers::{Link, Look, Subscriber};
+use crate::subscribers::{Debt, Link, Look, Subscriber};
 use crate::variant::Variant;
 
 impl<V> Cache<V> {
@@ -72,7 +72,7 @@ impl<V> Cache<V> {
     /// Whether a subscriber was told that there is no variant of a name for it: that the name is gone is no news then.
     pub(crate) fn knows_absent(&self, id: SubscriberId, name: &ResourceName) -> bool {
         let Subscriber { looked, owed, .. } = &self.subscribers[id];
-        !looked.is_empty() && looked.knows_absent(name) && !owed.removals().contains(name)
+        !looked.is_empty() && looked.knows_absent(name) && !owed.owes(Debt::Removal, name)
     }
 
     /// A subscriber is told that it has nothing of a name any more. The variants that it may have held.
@@ -162,7 +162,7 @@ impl<V> Cache<V> {
     pub(crate) fn look_away(&mut self, id: SubscriberId, names: Vec<ResourceName>) {
         for name in names {
             let Subscriber { owed, type_key, .. } = &self.subscribers[id];
-            if !owed.removals().contains(&name) && !self.is_wanted(id, *type_key, &name) {
+            if !owed.owes(Debt::Removal, &name) && !self.is_wanted(id, *type_key, &name) {
                 self.forget_look(id, &name);
             }
         }

@@ -9,7 +9,7 @@ use crate::change_set::Pull;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, Target};
 use crate::store::{Answer, State};
-use crate::subscribers::{Link, Names as _};
+use crate::subscribers::{Debt, Link, Names as _};
 
 impl<V> Cache<V> {
     /// Whether a pull that defers removals would visit anything, or a pull of errors that defers those: what other types
@@ -24,11 +24,11 @@ impl<V> Cache<V> {
         if !subscriber.has_work() {
             return false;
         }
-        subscriber.owed.has_answers()
+        subscriber.owed.owes_any(Debt::Answer)
             || self.subscribers.chain(subscriber.slots).any(|link| self.is_addition(id, link))
             || self.subscribers.chain(subscriber.lists).any(|link| self.is_addition(id, link))
             || subscriber.owed.tells_missing()
-            || subscriber.owed.errors().iter().any(|name| self.breaks_nothing(id, name))
+            || subscriber.owed.errors().any(|name| self.breaks_nothing(id, name))
     }
 
     fn is_addition(&self, id: SubscriberId, link: LinkKey) -> bool {
@@ -37,7 +37,8 @@ impl<V> Cache<V> {
         match target {
             Target::Slot(at) => {
                 let slot = &self.store[at];
-                let missing = || !sent && !owed.brought().contains(&slot.name) && !owed.removals().contains(&slot.name);
+                let missing =
+                    || !sent && !owed.owes(Debt::Comparison, &slot.name) && !owed.owes(Debt::Removal, &slot.name);
                 cursor < slot.seq
                     && match self.store[self.store.resolve(at)].state {
                         State::Present(_) => true,
@@ -63,7 +64,7 @@ impl<V> Cache<V> {
         id: SubscriberId,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if !self.subscribers[id].owed.has_missing() {
+        if !self.subscribers[id].owed.owes_any(Debt::Missing) {
             return ControlFlow::Continue(());
         }
         self.pull_parting(id);
@@ -75,8 +76,8 @@ impl<V> Cache<V> {
             if self.waits_for_error(id, &name) {
                 waiting.push(name);
             } else if self.takes_members(id, &name) {
-                self.subscribers[id].owed.may_have(&name);
-            } else if self.subscribers[id].owed.stop_removal(&name) && self.is_gone(id, &name) {
+                self.subscribers[id].owed.clear(Debt::Missing, &name);
+            } else if self.subscribers[id].owed.clear(Debt::Removal, &name) && self.is_gone(id, &name) {
                 let held = self.take_held(id, &name);
                 visited = visitor(Pull::Removed { name: &name, variants: &held });
             }
@@ -99,11 +100,11 @@ impl<V> Cache<V> {
 
     /// What has an error is told with it.
     pub(crate) fn waits_for_error(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        self.subscribers[id].owed.errors().contains(name) && self.owes_error(id, name)
+        self.subscribers[id].owed.owes(Debt::Error, name) && self.owes_error(id, name)
     }
 
     /// Whether to tell the error of a name takes nothing from the subscriber.
     pub(crate) fn breaks_nothing(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        self.subscribers[id].owed.is_missing(name) || self.is_there(id, name) || self.spares(id, name)
+        self.subscribers[id].owed.owes(Debt::Missing, name) || self.is_there(id, name) || self.spares(id, name)
     }
 }

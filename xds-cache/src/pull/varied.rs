@@ -11,7 +11,7 @@ use crate::id::SubscriberId;
 use crate::keys::{LinkKey, SlotKey};
 use crate::moments::Seq;
 use crate::store::{Gone, List, View};
-use crate::subscribers::{Subscriber, Walk};
+use crate::subscribers::{Debt, Subscriber, Walk};
 use crate::variant::Variant;
 
 impl<V> Cache<V> {
@@ -36,7 +36,7 @@ impl<V> Cache<V> {
         let was_sent = link.is_some_and(|link| self.subscribers[link].sent);
         // It was told that there is none at all: that there is none for it is the same to it.
         let Subscriber { owed, .. } = &self.subscribers[id];
-        let is_untold = was_sent || owed.removals().contains(&name) || owed.brought().contains(&name);
+        let is_untold = was_sent || owed.owes(Debt::Removal, &name) || owed.owes(Debt::Comparison, &name);
         let passed = |absent| by_name.is_some_and(|(_, passed)| passed >= absent);
         let was_told = !looked_before && !is_untold && view.absent.is_some_and(passed);
         let held = match (looked_before, was_told) {
@@ -142,7 +142,7 @@ impl<V> Cache<V> {
         view: &View,
     ) -> Vec<Arc<Variant>> {
         let Subscriber { type_key, selector, ref owed, .. } = self.subscribers[id];
-        let brought = owed.brought().contains(name);
+        let brought = owed.owes(Debt::Comparison, name);
         let lists = self.covering(id, type_key, name).filter_map(|link| {
             let (list, walk) = self.subscribers[link].to_list()?;
             let Walk { opened, complete, .. } = self.subscribers[walk];
@@ -168,7 +168,7 @@ impl<V> Cache<V> {
         let type_key = self.subscribers[id].type_key;
         // It said that it holds something of the name, or is about to be told that this is gone.
         let owed = &self.subscribers[id].owed;
-        if owed.is_leaving(name) || owed.brought().contains(name) {
+        if owed.is_leaving(name) || owed.owes(Debt::Comparison, name) {
             return true;
         }
         let was_before = |link| self.subscribers.walk(link).is_some_and(|walk| walk.opened < view.of);

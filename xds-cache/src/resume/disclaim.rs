@@ -6,7 +6,7 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, Target, TypeKey};
 use crate::store::State;
-use crate::subscribers::Subscriber;
+use crate::subscribers::{Debt, Subscriber};
 
 impl<V> Cache<V> {
     /// What a subscriber holds and did not ask for, it may have by an alias: it is gone once every name it asked for
@@ -23,7 +23,7 @@ impl<V> Cache<V> {
         for name in &part {
             let wanted = self.is_wanted(id, type_key, name);
             let Subscriber { owed, claims, .. } = &mut self.subscribers[id];
-            if !owed.brought().contains(name) {
+            if !owed.owes(Debt::Comparison, name) {
                 claims.remove(name);
             } else if !wanted {
                 claims.remove(name);

@@ -9,7 +9,7 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{LinkKey, ListKey, Target};
 use crate::store::{Slot, State};
-use crate::subscribers::{Link, Subscriber};
+use crate::subscribers::{Debt, Link, Subscriber};
 
 impl<V> Cache<V> {
     /// Ends an interest. True when nobody is interested in it any more.
@@ -84,8 +84,8 @@ impl<V> Cache<V> {
     fn leave_name(&mut self, id: SubscriberId, name: ResourceName, by_alias: bool, keeps: bool) {
         // Whether it knows what it brought along by this alias, only it can tell.
         let owed = &mut self.subscribers[id].owed;
-        let unsent = owed.take_unsent(&name);
-        let brought = unsent || owed.brought().contains(&name) || owed.removals().contains(&name);
+        let unsent = owed.clear(Debt::Unsent, &name);
+        let brought = unsent || owed.owes(Debt::Comparison, &name) || owed.owes(Debt::Removal, &name);
         if unsent {
             self.restart_links_to(id, &name);
         }
@@ -98,7 +98,7 @@ impl<V> Cache<V> {
         let by_alias = !self.is_wanted_itself(id, type_key, &name);
         let wanted = self.is_wanted(id, type_key, &name);
         let waits = self.covered(id, type_key, &name) && !self.is_answered(id, type_key, &name);
-        if waits && self.subscribers[id].owed.stop_removal(&name) {
+        if waits && self.subscribers[id].owed.clear(Debt::Removal, &name) {
             self.subscribers.bring(id, name.clone(), None);
         }
         let owed = &mut self.subscribers[id].owed;
@@ -121,7 +121,7 @@ impl<V> Cache<V> {
                 && !self.is_wanted_itself(id, type_key, name)
         };
         let left: Vec<_> = self.subscribers[id].owed.unsent().filter(is_left).cloned().collect();
-        left.iter().for_each(|name| _ = self.subscribers[id].owed.take_unsent(name));
+        left.iter().for_each(|name| _ = self.subscribers[id].owed.clear(Debt::Unsent, name));
         left.iter().for_each(|name| self.restart_links_to(id, name));
     }
 
@@ -172,14 +172,14 @@ impl<V> Cache<V> {
             owed.gone(name);
             return;
         }
-        if self.store[type_key].had_aliases && !other_name && !covered && owed.removals().contains(&name) {
+        if self.store[type_key].had_aliases && !other_name && !covered && owed.owes(Debt::Removal, &name) {
             // By an alias that it had, it may not have left it.
             return;
         }
-        owed.may_have(&name);
+        owed.clear(Debt::Missing, &name);
         // Whether it is gone is for what else covers it to say now: but the other name has said so, if it was looked at.
         if !other_name {
-            owed.stop_removal(&name);
+            owed.clear(Debt::Removal, &name);
         }
         // Not while it is asked for by another name.
         if covered {

@@ -10,6 +10,7 @@ use crate::index::Index;
 use crate::keys::{LinkKey, SelectorKey, SubscriberKey, Target, TypeKey, WalkKey};
 use crate::moments::Seq;
 use crate::subscribers::link::{Ends, Link, Walk};
+use crate::subscribers::owed::Debt;
 use crate::subscribers::subscriber::Subscriber;
 use crate::text::Version;
 
@@ -33,7 +34,7 @@ impl Subscribers {
     /// Those remain who brought something along that was not compared.
     pub(crate) fn drop_compared(&mut self) {
         let Self { bringing, all, .. } = self;
-        bringing.retain(|key| !all[*key].owed.brought().is_empty());
+        bringing.retain(|key| all[*key].owed.owes_any(Debt::Comparison));
     }
 
     /// The subscriber with an id, unless it is closed: then another one may have its place.
@@ -77,7 +78,7 @@ impl Subscribers {
 
     /// Some of what a subscriber brought along was compared: it may have been the last.
     pub(crate) fn has_compared(&mut self, id: SubscriberId) {
-        if self.all[id.key()].owed.brought().is_empty() {
+        if !self.all[id.key()].owed.owes_any(Debt::Comparison) {
             self.bringing.remove(&id.key());
         }
     }
@@ -89,7 +90,7 @@ impl Subscribers {
 
     /// Who said that they hold a name, and have not been told what became of it.
     pub(crate) fn who_brought_it(&self, type_key: TypeKey, name: &ResourceName) -> impl Iterator<Item = SubscriberId> {
-        let who_brought = self.who_brought(type_key).filter(|(_, of)| of.owed.brought().contains(name));
+        let who_brought = self.who_brought(type_key).filter(|(_, of)| of.owed.owes(Debt::Comparison, name));
         who_brought.map(|(id, _)| id)
     }
 }

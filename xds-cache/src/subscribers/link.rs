@@ -117,10 +117,10 @@ impl Hash for Ends {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self(subscriber, target) = *self;
         let target = match target {
-            Target::Slot(slot) => slot.at(),
-            Target::List(list) => list.at(),
+            Target::Slot(slot) => slot.raw(),
+            Target::List(list) => list.raw(),
         };
-        state.write_u64(u64::from(subscriber.at().get()) << 32 | u64::from(target.get()));
+        state.write_u64(u64::from(subscriber.raw().get()) << 32 | u64::from(target.get()));
     }
 }
 

@@ -12,14 +12,13 @@ use crate::text::Version;
 const MAX_CONCLUDED: usize = 1000;
 
 /// Why a subscriber is owed something of a name.
-#[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Debt {
     /// It is to be told as gone, unless it is back by then.
     Removal,
     /// The subscriber cannot have it: nobody waits for anything to be told of that (rule 158).
     Missing,
-    /// It is to be answered once although it was left (rules 52, 53).
+    /// It is to be answered once although it was left, for a collection covers it (rules 52, 53).
     Answer,
     /// Its error is to be told, unless that is over by then.
     Error,
@@ -52,17 +51,17 @@ pub(crate) enum Debt {
 /// | `spare` | · | · | · | · | · | set | · |
 /// | `came` | · | clear | · | · | clear | · | clear |
 /// | `stays` | clear | clear | · | · | · | · | · |
-/// | `stop_removal`, `next_removal` | clear | · | · | · | · | · | · |
-/// | `may_have`, `next_missing` | · | clear | · | · | · | · | · |
+/// | `next_removal` | clear | · | · | · | · | · | · |
+/// | `next_missing` | · | clear | · | · | · | · | · |
 /// | `next_answer` | · | · | clear | · | · | · | · |
 /// | `next_error` | · | · | · | clear | · | · | · |
 /// | `told_gone` | · | clear | · | · | clear | · | · |
 /// | `told_error`, removed | clear | clear | · | · | clear | · | clear |
 /// | `told_error` else | · | · | · | · | · | · | clear |
-/// | `asked`, `drop_brought` | · | · | · | · | clear | · | · |
+/// | `asked` | · | · | · | · | clear | · | · |
 /// | `unwanted`, kept | set | · | clear | · | · | · | · |
 /// | `unwanted` else | clear | · | clear | · | · | · | · |
-/// | `take_unsent` | · | · | · | · | · | clear | · |
+/// | `clear` | that one, and no other | | | | | | |
 ///
 /// No two of them exclude each other: what a name is asked for by, and by which aliases, decides about each on its own.
 #[derive(Default)]
@@ -159,14 +158,17 @@ impl Owed {
         self.missing.remove(name);
     }
 
-    /// Whether it was to be told as gone, which is for others to say now. Where it cannot be had, that stays so.
-    pub(crate) fn stop_removal(&mut self, name: &ResourceName) -> bool {
-        self.removals.remove(name)
-    }
-
-    /// The subscriber said that it holds it, and may do so whatever it asked for before.
-    pub(crate) fn may_have(&mut self, name: &ResourceName) {
-        self.missing.remove(name);
+    /// It is not owed any more, for one reason: and stays so for the others. Whether it was.
+    pub(crate) fn clear(&mut self, debt: Debt, name: &ResourceName) -> bool {
+        match debt {
+            Debt::Removal => self.removals.remove(name),
+            Debt::Missing => self.missing.remove(name),
+            Debt::Answer => self.answers.remove(name),
+            Debt::Error => self.errors.remove(name),
+            Debt::Comparison => self.brought.remove(name).is_some(),
+            Debt::Unsent => self.unsent.remove(name),
+            Debt::Concluded => self.concluded.remove(name),
+        }
     }
 
     /// It was told as gone.
@@ -202,11 +204,6 @@ impl Owed {
         held_itself
     }
 
-    /// Whether something of it was brought along, which does not count any more.
-    pub(crate) fn drop_brought(&mut self, name: &ResourceName) -> bool {
-        self.brought.remove(name).is_some()
-    }
-
     /// Nothing wants it any more, and no answer of it is due: it is gone only if the client `keeps` it otherwise.
     pub(crate) fn unwanted(&mut self, name: &ResourceName, keeps: bool) {
         self.answers.remove(name);
@@ -220,11 +217,6 @@ impl Owed {
     /// The version does not count any more at which it was brought along. Whether it was.
     pub(crate) fn lapse(&mut self, name: &ResourceName) -> bool {
         self.brought.version_mut(name).map(|version| *version = None).is_some()
-    }
-
-    /// Whether it was compared and not sent. What sends it is sent again, then.
-    pub(crate) fn take_unsent(&mut self, name: &ResourceName) -> bool {
-        self.unsent.remove(name)
     }
 }
 
@@ -264,24 +256,32 @@ impl Owed {
 
 /// What is owed.
 impl Owed {
+    /// Whether it is owed something of a name, for one reason.
     #[inline]
-    pub(crate) fn has_removals(&self) -> bool {
-        !self.removals.is_empty()
+    pub(crate) fn owes(&self, debt: Debt, name: &ResourceName) -> bool {
+        match debt {
+            Debt::Removal => self.removals.contains(name),
+            Debt::Missing => self.missing.contains(name),
+            Debt::Answer => self.answers.contains(name),
+            Debt::Error => self.errors.contains(name),
+            Debt::Comparison => self.brought.contains(name),
+            Debt::Unsent => self.unsent.contains(name),
+            Debt::Concluded => self.concluded.contains(name),
+        }
     }
 
+    /// The same, of any name.
     #[inline]
-    pub(crate) fn has_missing(&self) -> bool {
-        !self.missing.is_empty()
-    }
-
-    #[inline]
-    pub(crate) fn has_answers(&self) -> bool {
-        !self.answers.is_empty()
-    }
-
-    #[inline]
-    pub(crate) fn has_errors(&self) -> bool {
-        !self.errors.is_empty()
+    pub(crate) fn owes_any(&self, debt: Debt) -> bool {
+        match debt {
+            Debt::Removal => !self.removals.is_empty(),
+            Debt::Missing => !self.missing.is_empty(),
+            Debt::Answer => !self.answers.is_empty(),
+            Debt::Error => !self.errors.is_empty(),
+            Debt::Comparison => !self.brought.is_empty(),
+            Debt::Unsent => !self.unsent.is_empty(),
+            Debt::Concluded => !self.concluded.is_empty(),
+        }
     }
 
     /// Whether [`came`](Self::came) might do anything, of any name.
@@ -302,8 +302,8 @@ impl Owed {
     }
 
     /// Names and globs whose error is to be told, unless that is over by then.
-    pub(crate) fn errors(&self) -> &BTreeSet<ResourceName> {
-        &self.errors
+    pub(crate) fn errors(&self) -> impl Iterator<Item = &ResourceName> {
+        self.errors.iter()
     }
 
     /// What it said it holds when it connected.
@@ -317,11 +317,6 @@ impl Owed {
         &mut self.brought
     }
 
-    /// Whether the subscriber cannot have it: nobody waits for anything to be told of it (rule 158).
-    pub(crate) fn is_missing(&self, name: &ResourceName) -> bool {
-        self.missing.contains(name)
-    }
-
     /// Whether any is to be told as gone that the subscriber cannot have.
     pub(crate) fn tells_missing(&self) -> bool {
         self.missing.iter().any(|name| self.removals.contains(name))
@@ -330,11 +325,6 @@ impl Owed {
     /// Whether it is to be told as gone, and the subscriber can have it.
     pub(crate) fn is_leaving(&self, name: &ResourceName) -> bool {
         self.removals.contains(name) && !self.missing.contains(name)
-    }
-
-    /// Whether an answer that was complete lacked it, and it was told, or is to be told, as gone for that.
-    pub(crate) fn is_concluded(&self, name: &ResourceName) -> bool {
-        self.concluded.contains(name)
     }
 
     /// What was compared, and not sent because the subscriber had it: nor was it told of its aliases.
@@ -346,23 +336,6 @@ impl Owed {
     pub(crate) fn expect_globs(&mut self) {
         self.removals.expect_globs();
         self.answers.expect_globs();
-    }
-}
-
-#[cfg(test)]
-impl Owed {
-    /// Why a name is owed.
-    pub(crate) fn debts(&self, name: &ResourceName) -> BTreeSet<Debt> {
-        let debts = [
-            (Debt::Removal, self.removals.contains(name)),
-            (Debt::Missing, self.missing.contains(name)),
-            (Debt::Answer, self.answers.contains(name)),
-            (Debt::Error, self.errors.contains(name)),
-            (Debt::Comparison, self.brought.contains(name)),
-            (Debt::Unsent, self.unsent.contains(name)),
-            (Debt::Concluded, self.concluded.contains(name)),
-        ];
-        debts.into_iter().filter(|(_, is_owed)| *is_owed).map(|(debt, _)| debt).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::subscribers::aliased::Aliased;
 use crate::subscribers::claims::Claims;
 use crate::subscribers::full_state::FullState;
 use crate::subscribers::looked::Looked;
-use crate::subscribers::owed::Owed;
+use crate::subscribers::owed::{Debt, Owed};
 
 pub(crate) struct Subscriber {
     pub(crate) generation: u32,
@@ -64,16 +64,16 @@ impl Subscriber {
     /// others, and what changes meanwhile has to wake.
     #[inline]
     pub(crate) fn has_changes(&self) -> bool {
-        self.slots.is_some() || self.lists.is_some() || self.owed.has_answers()
+        self.slots.is_some() || self.lists.is_some() || self.owed.owes_any(Debt::Answer)
     }
 
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
-        self.has_changes() || self.has_removals() || self.owed.has_errors() || self.claims.are_looked_at()
+        self.has_changes() || self.has_removals() || self.owed.owes_any(Debt::Error) || self.claims.are_looked_at()
     }
 
     #[inline]
     pub(crate) fn has_removals(&self) -> bool {
-        !self.parting.is_empty() || self.owed.has_removals()
+        !self.parting.is_empty() || self.owed.owes_any(Debt::Removal)
     }
 }

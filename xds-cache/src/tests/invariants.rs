@@ -7,7 +7,7 @@ use xdstp_uri::ResourceName;
 use crate::Cache;
 use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target, TypeKey};
 use crate::store::{Answer, State, Varied};
-use crate::subscribers::{Chain, Ends, Names};
+use crate::subscribers::{Chain, Debt, Ends, Names};
 
 /// Panics when a chain, a count or an index is wrong, or something nobody uses was kept.
 pub(super) fn check<V>(cache: &Cache<V>) {
@@ -51,7 +51,7 @@ fn check_selections<V>(cache: &Cache<V>) {
             }
         }
         let of = subscriber.type_key;
-        let is_told = |name: &&ResourceName| subscriber.owed.removals().contains(name);
+        let is_told = |name: &&ResourceName| subscriber.owed.owes(Debt::Removal, name);
         for name in subscriber.looked.iter().filter(|name| !is_told(name)) {
             assert!(cache.is_wanted(cache.subscribers.id_of(key), of, name), "{name} is looked at for nothing");
             let has_variants = cache.store.slot_of(of, name).is_some_and(|at| cache.store[at].state.varied().is_some());
@@ -173,7 +173,7 @@ fn check_links<V>(cache: &Cache<V>) {
                 Some(*at)
             );
         }
-        assert!(subscriber.owed.brought().is_empty() || cache.subscribers.bringing.contains(&key));
+        assert!(!subscriber.owed.owes_any(Debt::Comparison) || cache.subscribers.bringing.contains(&key));
         assert_eq!(subscriber.owed.brought().len(), subscriber.owed.brought().iter().count());
         assert!(subscriber.owed.brought().sweeps().all(|at| cache.subscribers[at].subscriber == key));
         assert!(subscriber.parting.iter().all(|at| cache.subscribers[*at].subscriber == key));

@@ -15,7 +15,7 @@ use self::capacity::Capacity;
 use self::ops::{Op, history};
 use super::{interest, invariants, name};
 use crate::resource_error::Told;
-use crate::subscribers::Subscriber;
+use crate::subscribers::{Debt, Subscriber};
 use crate::{
     Cache, Interest, Options, Outcome, Outcomes, Removals, Resource, ResourceError, SubscriberId, TypeUrl, Version,
 };
@@ -284,7 +284,7 @@ impl Model {
             let lost = gone.iter().find(|name| is_of_interest(name));
             assert_eq!(lost, None, "an error is forgotten though somebody is subscribed");
             let brought = |name: &ResourceName| {
-                let held = |subscriber: &Subscriber| subscriber.owed.brought().contains(name);
+                let held = |subscriber: &Subscriber| subscriber.owed.owes(Debt::Comparison, name);
                 self.cache.subscribers.all.values().any(held)
             };
             let spared: BTreeSet<_> = self.spared[of]
@@ -497,7 +497,7 @@ impl Model {
         assert!(woken.is_sorted_by(|a, b| a < b), "each once: {woken:?}");
         let waiting = |id: &SubscriberId| {
             let subscriber = &self.cache.subscribers[*id];
-            subscriber.owed.has_errors() || subscriber.has_removals() || subscriber.claims.are_looked_at()
+            subscriber.owed.owes_any(Debt::Error) || subscriber.has_removals() || subscriber.claims.are_looked_at()
         };
         woken.retain(|id| expected.contains(id) || !waiting(id));
         assert_eq!(woken, expected);

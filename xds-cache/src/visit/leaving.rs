@@ -10,7 +10,7 @@ use crate::id::SubscriberId;
 use crate::keys::{LinkKey, SlotKey, SubscriberKey, Target, TypeKey};
 use crate::resource::Resource;
 use crate::store::{Departed, State};
-use crate::subscribers::{FullState, Subscriber};
+use crate::subscribers::{Debt, FullState, Subscriber};
 
 impl<V> Cache<V> {
     /// Says that a subscriber is sent a full state now, and visits what belongs to that beside what a
@@ -142,7 +142,7 @@ impl<V> Cache<V> {
             // It asked for it anew, and is not answered.
             Some((at, State::Unknown)) if self.was_sent(id, at) => true,
             // Of what it left by name, a collection of its that was not answered may say something else.
-            _ => owed.is_leaving(name) || owed.brought().contains(name),
+            _ => owed.is_leaving(name) || owed.owes(Debt::Comparison, name),
         }
     }
 

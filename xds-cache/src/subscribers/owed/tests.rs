@@ -4,6 +4,15 @@ use proptest::prelude::*;
 
 use super::*;
 
+impl Debt {
+    const ALL: [Self; 7] = [Removal, Missing, Self::Answer, Error, Comparison, Unsent, Concluded];
+}
+
+/// All reasons why a name is owed.
+fn debts(owed: &Owed, name: &ResourceName) -> BTreeSet<Debt> {
+    Debt::ALL.into_iter().filter(|debt| owed.owes(*debt, name)).collect()
+}
+
 /// What happens to a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
@@ -19,15 +28,12 @@ enum Event {
     Spare,
     Came,
     Stays,
-    StopRemoval,
-    MayHave,
     ToldGone,
     ToldError { removed: bool },
     Asked,
-    DropBrought,
     Unwanted { keeps: bool },
     Lapse,
-    TakeUnsent,
+    Clear(Debt),
 }
 
 /// What an event does to the debts of its name, if it has one of `when` and none of `unless`.
@@ -63,16 +69,19 @@ const TABLE: &[Row] = &[
     row(Event::Spare, &[Unsent], &[]),
     row(Event::Came, &[], &[Missing, Comparison, Concluded]),
     row(Event::Stays, &[], &[Removal, Missing]),
-    row(Event::StopRemoval, &[], &[Removal]),
-    row(Event::MayHave, &[], &[Missing]),
     row(Event::ToldGone, &[], &[Missing, Comparison]),
     row(Event::ToldError { removed: true }, &[], &[Removal, Missing, Comparison, Concluded]),
     row(Event::ToldError { removed: false }, &[], &[Concluded]),
     row(Event::Asked, &[], &[Comparison]),
-    row(Event::DropBrought, &[], &[Comparison]),
     row(Event::Unwanted { keeps: true }, &[Removal], &[Debt::Answer]),
     row(Event::Unwanted { keeps: false }, &[], &[Removal, Debt::Answer]),
-    row(Event::TakeUnsent, &[], &[Unsent]),
+    row(Event::Clear(Removal), &[], &[Removal]),
+    row(Event::Clear(Missing), &[], &[Missing]),
+    row(Event::Clear(Debt::Answer), &[], &[Debt::Answer]),
+    row(Event::Clear(Error), &[], &[Error]),
+    row(Event::Clear(Comparison), &[], &[Comparison]),
+    row(Event::Clear(Unsent), &[], &[Unsent]),
+    row(Event::Clear(Concluded), &[], &[Concluded]),
 ];
 
 fn after(event: Event, before: &BTreeSet<Debt>) -> BTreeSet<Debt> {
@@ -99,15 +108,12 @@ fn happen(owed: &mut Owed, event: Event, name: &ResourceName) {
         Event::Spare => owed.spare(of()),
         Event::Came => _ = owed.came(name),
         Event::Stays => owed.stays(name),
-        Event::StopRemoval => _ = owed.stop_removal(name),
-        Event::MayHave => owed.may_have(name),
         Event::ToldGone => owed.told_gone(name),
         Event::ToldError { removed } => owed.told_error(name, removed),
         Event::Asked => _ = owed.asked(name, name),
-        Event::DropBrought => _ = owed.drop_brought(name),
         Event::Unwanted { keeps } => owed.unwanted(name, keeps),
         Event::Lapse => _ = owed.lapse(name),
-        Event::TakeUnsent => _ = owed.take_unsent(name),
+        Event::Clear(debt) => _ = owed.clear(debt, name),
     }
 }
 
@@ -124,11 +130,14 @@ proptest! {
         let names = ["plain", "xdstp://a/T/0/1", "xdstp://a/T/0/*"].map(|text| text.parse::<ResourceName>().unwrap());
         let mut owed = Owed::default();
         for (event, which) in steps {
-            let before = names.each_ref().map(|name| owed.debts(name));
+            let before = names.each_ref().map(|name| debts(&owed, name));
             happen(&mut owed, event, &names[which]);
             for (at, name) in names.iter().enumerate() {
                 let expected = if at == which { after(event, &before[at]) } else { before[at].clone() };
-                assert_eq!(owed.debts(name), expected, "{event:?} of {:?}", before[at]);
+                assert_eq!(debts(&owed, name), expected, "{event:?} of {:?}", before[at]);
+            }
+            for debt in Debt::ALL {
+                assert_eq!(owed.owes_any(debt), names.iter().any(|name| owed.owes(debt, name)), "{debt:?}");
             }
         }
     }
@@ -146,7 +155,7 @@ proptest! {
             (Error, Owed::next_error),
         ];
         for (debt, next) in next {
-            let expected: Vec<_> = names.iter().filter(|name| owed.debts(name).contains(&debt)).cloned().collect();
+            let expected: Vec<_> = names.iter().filter(|name| debts(&owed, name).contains(&debt)).cloned().collect();
             assert_eq!(std::iter::from_fn(|| next(&mut owed)).collect::<Vec<_>>(), expected, "{debt:?}");
         }
     }

@@ -27,7 +27,7 @@ impl Model {
         assert_eq!(pulled.more, said.len() == entries || pulled.paused);
         if removals == Removals::Defer {
             assert!(has_additions || said.is_empty() && !pulled.answered, "{said:?} was not announced");
-            let errors = self.cache.subscribers[client.id].owed.has_errors();
+            let errors = self.cache.subscribers[client.id].owed.owes_any(crate::subscribers::Debt::Error);
             assert!(pulled.more || errors || !self.cache.has_additions(client.id), "nothing is left to be announced");
         }
         let names: BTreeSet<_> = said.iter().map(|(name, _)| name).collect();

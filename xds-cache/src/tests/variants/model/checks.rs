@@ -150,7 +150,8 @@ impl Model {
                     let asked = Interest::Name(name.clone());
                     let waits = client.interests.contains(&asked) && !self.cache.is_known(&URL.into(), &asked);
                     // Or left it, and a collection that is not answered may have it.
-                    let compares = self.cache.subscribers[client.id].owed.brought().contains(&name);
+                    let compares =
+                        self.cache.subscribers[client.id].owed.owes(crate::subscribers::Debt::Comparison, &name);
                     let stays = stays || waits || compares;
                     assert!(held.is_none() || stays, "{name} is held: {held:?}");
                 }
