@@ -17,6 +17,7 @@ mod look;
 mod moments;
 mod options;
 mod outcome;
+mod overlaps;
 mod pull;
 mod resource;
 mod resource_error;

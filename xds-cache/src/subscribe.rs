@@ -176,7 +176,7 @@ impl<V> Cache<V> {
                 let resumes = self.subscribers[subscriber].resumes;
                 let walk = self.subscribers[at].walk.map(|walk| &mut self.subscribers[walk]);
                 let lapsed = walk.is_some_and(|walk| walk.repeat(resumes) == resumes);
-                self.subscribers[subscriber].owed.brought_mut().take_sweep(at);
+                self.subscribers[subscriber].owed.take_sweep(at);
                 self.restart_within(self.subscribers.id_of(subscriber), list);
                 if !lapsed {
                     self.send_resumed_again(self.subscribers.id_of(subscriber), list);

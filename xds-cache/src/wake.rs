@@ -1,15 +1,43 @@
-//! Who is told of a change: moved from the chains of what changed to their own. What changes the cache knows of subscribers
-//! what is here.
+//! Who is told of a change: moved from the chains of what changed to their own. A change of the cache reaches subscribers by
+//! what is here, and by nothing else.
 
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, ListKey, SelectorKey, SlotKey, Target, TypeKey};
-use crate::store::Slot;
+use crate::store::{Slot, State};
 use crate::subscribers::{Chain, Debt};
 
 impl<V> Cache<V> {
+    /// The slot changed now: it is the newest of its lists, and its watchers have something to pull.
+    pub(crate) fn changed(&mut self, at: SlotKey, woken: &mut Vec<SubscriberId>) {
+        let seq = self.store.next_seq();
+        let slot = &mut self.store[at];
+        slot.seq = seq;
+        let (type_key, lists) = (slot.type_key, slot.lists());
+        self.mark(Target::Slot(at), woken);
+        if !self.store[type_key].aliases.is_empty() {
+            for alias in self.store.alias_slots(at).collect::<Vec<_>>() {
+                let slot = &mut self.store[alias];
+                (slot.state, slot.seq) = (State::Absent, seq);
+                self.mark(Target::Slot(alias), woken);
+            }
+        }
+        for list in lists {
+            self.store.leave_list(list, at);
+            self.store.append(list, at);
+            self.mark(Target::List(list), woken);
+        }
+    }
+
+    /// It is as it was: who was not sent it because of another version is sent it now, with all others.
+    pub(crate) fn confirm_slot(&mut self, at: SlotKey, woken: &mut Vec<SubscriberId>) {
+        if self.store.stale.remove(&at) == Some(true) {
+            self.changed(at, woken);
+        }
+    }
+
     /// Moves the up-to-date links of a target to the chains of work of their subscribers.
     pub(crate) fn mark(&mut self, target: Target, woken: &mut Vec<SubscriberId>) {
         self.subscribers.mark(target, &mut self.store.watchers_mut(target).clean, woken);
@@ -57,6 +85,14 @@ impl<V> Cache<V> {
     /// Whether anybody said that they hold a name, and was not told what became of it.
     pub(crate) fn is_brought(&self, type_key: TypeKey, name: &ResourceName) -> bool {
         self.subscribers.who_brought_it(type_key, name).next().is_some()
+    }
+
+    /// An alias stands for a resource no longer: who is looking at what it may hold by one, and was past the resource, goes
+    /// on before it.
+    pub(crate) fn look_again(&mut self, type_key: TypeKey, name: &ResourceName) {
+        for id in self.subscribers.who_brought_it(type_key, name).collect::<Vec<_>>() {
+            self.subscribers[id].claims.look_again(name);
+        }
     }
 
     /// Drops what is owed to nobody: a name that came after all a link has sent, and went before the link came to it.

@@ -129,20 +129,4 @@ impl<V> Cache<V> {
             }
         }
     }
-
-    /// Forgets an error that nobody is interested in: not one that spares what somebody holds.
-    pub(crate) fn forget_error(&mut self, type_key: TypeKey, name: &ResourceName) {
-        let Some(failure) = self.store[type_key].errors.get(name) else { return };
-        let is_of_interest = match failure.listed {
-            true => self.store.is_of_interest(type_key, name),
-            false => self.store.slot_of(type_key, name).is_some(),
-        };
-        if is_of_interest {
-            return;
-        }
-        let spares = failure.error.is_transient() && self.is_brought(type_key, name);
-        if !spares {
-            self.store.clear_error(type_key, name);
-        }
-    }
 }

@@ -7,10 +7,10 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::id::SubscriberId;
-use crate::keys::{SlotKey, Target, TypeKey};
+use crate::keys::{SlotKey, TypeKey};
 use crate::outcome::Outcome;
 use crate::resource::Resource;
-use crate::store::{Slot, State};
+use crate::store::Slot;
 use crate::text::TypeUrl;
 
 impl<V> Cache<V> {
@@ -183,26 +183,5 @@ impl<V> Cache<V> {
         }
         self.changed(at, woken);
         spared.iter().for_each(|alias| self.end_sparing(type_key, alias, woken));
-    }
-
-    /// The slot changed now: it is the newest of its lists, and its watchers have something to pull.
-    pub(crate) fn changed(&mut self, at: SlotKey, woken: &mut Vec<SubscriberId>) {
-        let seq = self.store.next_seq();
-        let slot = &mut self.store[at];
-        slot.seq = seq;
-        let (type_key, lists) = (slot.type_key, slot.lists());
-        self.mark(Target::Slot(at), woken);
-        if !self.store[type_key].aliases.is_empty() {
-            for alias in self.store.alias_slots(at).collect::<Vec<_>>() {
-                let slot = &mut self.store[alias];
-                (slot.state, slot.seq) = (State::Absent, seq);
-                self.mark(Target::Slot(alias), woken);
-            }
-        }
-        for list in lists {
-            self.store.leave_list(list, at);
-            self.store.append(list, at);
-            self.mark(Target::List(list), woken);
-        }
     }
 }

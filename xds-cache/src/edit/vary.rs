@@ -8,16 +8,13 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::edit::Edit;
 use crate::id::SubscriberId;
-use crate::keys::{SelectorKey, SlotKey, Target, TypeKey};
+use crate::keys::{SlotKey, Target, TypeKey};
 use crate::moments::Seq;
 use crate::outcome::Outcome;
 use crate::resource::Resource;
 use crate::store::{Settled, Slot, State, Turn};
 use crate::text::TypeUrl;
-use crate::variant::{Overlap, Variant};
-
-/// How many overlaps are kept for whoever asks.
-const MAX_OVERLAPS: usize = 100;
+use crate::variant::Variant;
 
 impl<V: Clone> Edit<'_, V> {
     /// Stores a variant of a resource, beside the others that the name has (TP2). When the edit ends, who wants the name
@@ -82,13 +79,6 @@ impl<V> Edit<'_, V> {
 }
 
 impl<V> Cache<V> {
-    /// Whose variants were found equally good, and for whom: since this was asked last, and of many the last hundred.
-    /// [`Outcomes::overlapping`](crate::Outcomes::overlapping) counts all. Only what somebody selects is looked at: to find all
-    /// overlaps of a set of variants is for its control plane, and `xds_matcher` has a lint for that.
-    pub fn take_overlaps(&mut self) -> Vec<Overlap> {
-        std::mem::take(&mut self.overlaps).into()
-    }
-
     fn same_content(&self, type_url: &TypeUrl, name: &ResourceName, digest: u128) -> Option<&V> {
         let varied = self.store[self.store.find(type_url, name)?].state.varied()?;
         varied.with_content(digest).map(|resource| &resource.value)
@@ -257,7 +247,7 @@ impl<V> Cache<V> {
         }
         let Some(Settled { overlaps, lost, .. }) = self.store.settle(at) else { return };
         for (key, served, other) in overlaps {
-            self.report(type_key, &name, key, served, other);
+            self.note_overlap(type_key, &name, key, served, other);
         }
         let lists: Vec<_> = self.store[at].lists().collect();
         for list in &lists {
@@ -270,22 +260,5 @@ impl<V> Cache<V> {
         self.mark_affected(Target::Slot(at), at, woken);
         lists.into_iter().for_each(|list| self.mark_affected(Target::List(list), at, woken));
         self.store.renew(at);
-    }
-
-    pub(crate) fn report(
-        &mut self,
-        type_key: TypeKey,
-        name: &ResourceName,
-        key: Option<SelectorKey>,
-        served: Arc<Variant>,
-        other: Arc<Variant>,
-    ) {
-        self.totals.overlapping += 1;
-        if self.overlaps.len() >= MAX_OVERLAPS {
-            self.overlaps.pop_front();
-        }
-        let type_url = self.store[type_key].url.clone();
-        let selector = self.store.selectors.of(key).clone();
-        self.overlaps.push_back(Overlap { type_url, name: name.clone(), selector, served, other });
     }
 }

@@ -102,7 +102,7 @@ impl<V> Cache<V> {
         if brought && answer == Answer::Complete {
             self.remove_resumed(id, link, list, pulled)?;
         } else if brought {
-            self.subscribers[id].owed.brought_mut().take_sweep(link);
+            self.subscribers[id].owed.take_sweep(link);
         }
         if answer != Answer::None && !answered {
             let walk = &mut self.subscribers[walk];
@@ -177,12 +177,12 @@ impl<V> Cache<V> {
         pulled: &mut Pulled,
     ) -> ControlFlow<()> {
         let type_key = self.subscribers[id].type_key;
-        let begun = self.subscribers[id].owed.brought_mut().take_sweep(link);
+        let begun = self.subscribers[id].owed.take_sweep(link);
         let mut names = begun.unwrap_or_else(|| self.names_within(self.subscribers[id].owed.brought(), list));
         while let Some(name) = names.pop() {
             if self.look(pulled).is_break() {
                 names.push(name);
-                self.subscribers[id].owed.brought_mut().leave_sweep(link, names);
+                self.subscribers[id].owed.leave_sweep(link, names);
                 return ControlFlow::Break(());
             }
             let error = self.store[type_key].errors.get(&name);

@@ -53,7 +53,7 @@ impl<V> Cache<V> {
         let held = look.held.clone();
         let (key, type_key) = (*selector, *type_key);
         if let (Some(chosen), Some(other)) = (&view.chosen, &view.other) {
-            self.report(type_key, &name, key, chosen.clone(), other.clone());
+            self.note_overlap(type_key, &name, key, chosen.clone(), other.clone());
         }
         Some((view, held, seen))
     }

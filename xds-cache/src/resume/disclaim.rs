@@ -1,10 +1,8 @@
 //! What a subscriber holds and may have by an alias only.
 
-use xdstp_uri::ResourceName;
-
 use crate::cache::Cache;
 use crate::id::SubscriberId;
-use crate::keys::{LinkKey, Target, TypeKey};
+use crate::keys::{LinkKey, Target};
 use crate::store::State;
 use crate::subscribers::{Debt, Subscriber};
 
@@ -42,14 +40,6 @@ impl<V> Cache<V> {
     pub(crate) fn disclaim_anew(&mut self, id: SubscriberId) {
         self.subscribers[id].claims.look_anew();
         self.disclaim(id);
-    }
-
-    /// An alias stands for a resource no longer: who is looking at what it may hold by one, and was past the resource, goes
-    /// on before it.
-    pub(crate) fn look_again(&mut self, type_key: TypeKey, name: &ResourceName) {
-        for id in self.subscribers.who_brought_it(type_key, name).collect::<Vec<_>>() {
-            self.subscribers[id].claims.look_again(name);
-        }
     }
 
     /// Whether a name that a subscriber asked for was not answered: it may be an alias of what the subscriber holds.

@@ -160,13 +160,6 @@ impl<V> Cache<V> {
             }
         }
     }
-
-    /// It is as it was: who was not sent it because of another version is sent it now, with all others.
-    pub(crate) fn confirm_slot(&mut self, at: SlotKey, woken: &mut Vec<SubscriberId>) {
-        if self.store.stale.remove(&at) == Some(true) {
-            self.changed(at, woken);
-        }
-    }
 }
 
 impl<V> Store<V> {

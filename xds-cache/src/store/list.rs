@@ -7,6 +7,7 @@ use xdstp_uri::ResourceName;
 
 use crate::keys::{SlotKey, TypeKey};
 use crate::moments::Seq;
+use crate::store::slot::Side;
 use crate::watchers::Watchers;
 
 /// The members of a collection, in order of last change.
@@ -15,7 +16,7 @@ pub(crate) struct List {
     pub(crate) glob: Option<ResourceName>,
     pub(crate) type_key: TypeKey,
     /// Which of a slot's two places belongs to this list.
-    pub(super) side: usize,
+    pub(super) side: Side,
     pub(super) newest: Option<SlotKey>,
     pub(super) oldest: Option<SlotKey>,
     pub(crate) live: u32,
@@ -39,7 +40,7 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) fn new(glob: Option<ResourceName>, type_key: TypeKey, answer: Answer) -> Self {
-        let side = usize::from(glob.is_some());
+        let side = if glob.is_some() { Side::Directory } else { Side::Wildcard };
         Self {
             glob,
             type_key,

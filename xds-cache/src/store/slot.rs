@@ -1,5 +1,7 @@
 //! What is known of one name of one type.
 
+use std::ops::{Index, IndexMut};
+
 use xdstp_uri::ResourceName;
 
 use crate::index::Keyed;
@@ -22,19 +24,20 @@ pub(crate) struct Slot<V> {
     pub(crate) changed_at: Option<Moment>,
     /// Who asked for this name.
     pub(crate) watchers: Watchers,
-    /// Its place in the wildcard list and in its directory's list.
-    pub(crate) places: [Place; 2],
+    /// Where it is in its lists.
+    pub(crate) places: Places,
 }
 
 impl<V> Slot<V> {
     /// The lists that it is a member of.
     pub(crate) fn lists(&self) -> impl Iterator<Item = ListKey> + use<V> {
-        self.places.into_iter().filter_map(|place| place.list)
+        let Places { wildcard, directory } = self.places;
+        [wildcard, directory].into_iter().filter_map(|place| place.list)
     }
 
     /// Where it is in the list of a glob, if its resource is there.
     pub(crate) fn directory(&self) -> Option<ListKey> {
-        self.places[1].list
+        self.places.directory.list
     }
 }
 
@@ -102,6 +105,46 @@ impl<V> State<V> {
         match self {
             Self::Present(resource) => Some(resource),
             Self::Unknown | Self::Absent | Self::Varied(_) => None,
+        }
+    }
+}
+
+/// Which of its two lists: that of its type, or that of its directory, which a glob is of.
+#[derive(Clone, Copy)]
+pub(crate) enum Side {
+    Wildcard,
+    Directory,
+}
+
+/// The places of a slot in its two lists.
+#[derive(Clone, Copy)]
+pub(crate) struct Places {
+    pub(crate) wildcard: Place,
+    pub(crate) directory: Place,
+}
+
+impl Places {
+    pub(crate) const NOWHERE: Self = Self { wildcard: Place::NOWHERE, directory: Place::NOWHERE };
+}
+
+impl Index<Side> for Places {
+    type Output = Place;
+
+    #[inline]
+    fn index(&self, side: Side) -> &Place {
+        match side {
+            Side::Wildcard => &self.wildcard,
+            Side::Directory => &self.directory,
+        }
+    }
+}
+
+impl IndexMut<Side> for Places {
+    #[inline]
+    fn index_mut(&mut self, side: Side) -> &mut Place {
+        match side {
+            Side::Wildcard => &mut self.wildcard,
+            Side::Directory => &mut self.directory,
         }
     }
 }

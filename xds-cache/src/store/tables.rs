@@ -19,7 +19,7 @@ use crate::store::idle::Idle;
 use crate::store::list::{Answer, List};
 use crate::store::notes::Notes;
 use crate::store::selectors::Selectors;
-use crate::store::slot::{Place, Slot, State};
+use crate::store::slot::{Places, Slot, State};
 use crate::text::{TypeUrl, Version};
 use crate::watchers::Watchers;
 
@@ -60,8 +60,8 @@ pub(crate) struct Type<V> {
     pub(crate) names: Index<SlotKey, Slot<V>>,
     pub(crate) wildcard: ListKey,
     pub(crate) globs: HashMap<ResourceName, ListKey>,
-    /// How many there are.
-    pub(crate) subscribers: u32,
+    /// How many want resources of it.
+    pub(crate) subscriber_count: u32,
     /// Of names and of globs.
     pub(crate) errors: HashMap<ResourceName, Failure>,
     pub(crate) aliases: Aliases,
@@ -134,7 +134,7 @@ impl<V> Store<V> {
             names: Index::default(),
             wildcard,
             globs: HashMap::new(),
-            subscribers: 0,
+            subscriber_count: 0,
             errors: HashMap::new(),
             aliases: Aliases::default(),
             had_aliases: false,
@@ -212,7 +212,7 @@ impl<V> Store<V> {
             born: 0,
             changed_at: None,
             watchers: Watchers::default(),
-            places: [Place::NOWHERE; 2],
+            places: Places::NOWHERE,
         };
         let at = self.slots.add(slot);
         self.types[type_key].names.insert(&self.slots, at);
@@ -321,7 +321,7 @@ impl<V> Store<V> {
         let wildcard = &self.lists[of.wildcard];
         let fresh = wildcard.gone.is_empty() && wildcard.answer == self.first_answer();
         let empty = of.names.len() == 0 && of.globs.is_empty() && of.errors.is_empty();
-        if of.subscribers == 0 && empty && of.version.is_none() && fresh {
+        if of.subscriber_count == 0 && empty && of.version.is_none() && fresh {
             let of = self.types.remove(type_key);
             self.lists.remove(of.wildcard);
             self.idle.remove(Target::List(of.wildcard));

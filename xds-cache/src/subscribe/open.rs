@@ -15,7 +15,7 @@ impl<V> Cache<V> {
 
     pub(crate) fn open_as(&mut self, type_url: &TypeUrl, selector: Option<SelectorKey>) -> SubscriberId {
         let type_key = self.store.type_key(type_url);
-        self.store[type_key].subscribers += 1;
+        self.store[type_key].subscriber_count += 1;
         // After four thousand million others, what was forgotten that long may come again: but never 0.
         self.subscribers.generation = self.subscribers.generation.checked_add(1).unwrap_or(1);
         let generation = self.subscribers.generation;
@@ -83,7 +83,7 @@ impl<V> Cache<V> {
             owed.brought().iter().for_each(|name| self.forget_error(type_key, name));
         }
         self.end_full_states(type_key, id.key());
-        self.store[type_key].subscribers -= 1;
+        self.store[type_key].subscriber_count -= 1;
         self.store.drop_type_if_unused(type_key);
         self.make_room();
         (left, true)

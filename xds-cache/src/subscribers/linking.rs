@@ -54,7 +54,7 @@ impl Subscribers {
         }
         subscriber.parting.remove(&at);
         subscriber.aliased.remove(at);
-        subscriber.owed.brought_mut().take_sweep(at);
+        subscriber.owed.take_sweep(at);
         walk.map(|walk| self.walks.remove(walk))
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use xdstp_uri::ResourceName;
 
+use crate::keys::LinkKey;
 use crate::subscribers::brought::Brought;
 use crate::subscribers::name_set::NameSet;
 use crate::text::Version;
@@ -33,37 +34,40 @@ pub(crate) enum Debt {
 /// The names that a subscriber is owed something of, by why.
 ///
 /// A name may be owed for several reasons at once. What happens to it sets some and clears others, and leaves the rest as they
-/// are; a `·` in this table is left as it is. The tests hold the same table.
+/// are. The first row counts that fits: with the debts that it names before the event, without those that it has a `no` for, and
+/// with what the event says of the name. The tests read this table.
 ///
-/// | what happens | Removal | Missing | Answer | Error | Comparison | Unsent | Concluded |
-/// |---|---|---|---|---|---|---|---|
-/// | `gone` | set | · | · | · | · | · | · |
-/// | `went`, Concluded | · | · | · | · | · | · | clear |
-/// | `went` else, `missed` | set | clear | · | · | · | · | · |
-/// | `absent`, not sent, no Removal, no Comparison | set | set | · | · | · | · | · |
-/// | `absent` else | set | · | · | · | · | · | · |
-/// | `empty` | set | set | · | · | · | · | · |
-/// | `conclude`, Comparison, not there | set | · | · | · | clear | · | set, of 1000 names |
-/// | `conclude`, there | · | · | · | · | clear | · | · |
-/// | `answer` | · | · | set | · | · | · | · |
-/// | `fail` | · | · | · | set | · | · | · |
-/// | `bring` | · | · | · | · | set | · | · |
-/// | `spare` | · | · | · | · | · | set | · |
-/// | `came` | · | clear | · | · | clear | · | clear |
-/// | `stays` | clear | clear | · | · | · | · | · |
-/// | `next_removal` | clear | · | · | · | · | · | · |
-/// | `next_missing` | · | clear | · | · | · | · | · |
-/// | `next_answer` | · | · | clear | · | · | · | · |
-/// | `next_error` | · | · | · | clear | · | · | · |
-/// | `told_gone` | · | clear | · | · | clear | · | · |
-/// | `told_error`, removed | clear | clear | · | · | clear | · | clear |
-/// | `told_error` else | · | · | · | · | · | · | clear |
-/// | `asked` | · | · | · | · | clear | · | · |
-/// | `unwanted`, kept | set | · | clear | · | · | · | · |
-/// | `unwanted` else | clear | · | clear | · | · | · | · |
-/// | `clear` | that one, and no other | | | | | | |
+/// | what happens | if | Removal | Missing | Answer | Error | Comparison | Unsent | Concluded |
+/// |---|---|---|---|---|---|---|---|---|
+/// | `gone` | | set | | | | | | |
+/// | `went` | Concluded | | | | | | | clear |
+/// | `went` | | set | clear | | | | | |
+/// | `missed` | | set | clear | | | | | |
+/// | `absent` | unsent, no Removal, no Comparison | set | set | | | | | |
+/// | `absent` | | set | | | | | | |
+/// | `empty` | | set | set | | | | | |
+/// | `conclude` | lacking, Comparison | set | | | | clear | | set |
+/// | `conclude` | | | | | | clear | | |
+/// | `answer` | | | | set | | | | |
+/// | `fail` | | | | | set | | | |
+/// | `bring` | | | | | | set | | |
+/// | `spare` | | | | | | | set | |
+/// | `came` | | | clear | | | clear | | clear |
+/// | `stays` | | clear | clear | | | | | |
+/// | `told_gone` | | | clear | | | clear | | |
+/// | `told_error` | removed | clear | clear | | | clear | | clear |
+/// | `told_error` | | | | | | | | clear |
+/// | `asked` | | | | | | clear | | |
+/// | `unwanted` | kept | set | | clear | | | | |
+/// | `unwanted` | | clear | | clear | | | | |
+/// | `lapse` | | | | | | | | |
+/// | `defer_removals` | | set | | | | | | |
+/// | `defer_missing` | | | set | | | | | |
+/// | `defer_errors` | | | | | set | | | |
 ///
-/// No two of them exclude each other: what a name is asked for by, and by which aliases, decides about each on its own.
+/// `clear` ends one debt of a name, and `next_…` that of the first name that has it. Of more than a thousand names it is not kept
+/// that they are concluded. No two debts exclude each other: what a name is asked for by, and by which aliases, decides about
+/// each on its own.
 #[derive(Default)]
 pub(crate) struct Owed {
     removals: NameSet,
@@ -312,9 +316,13 @@ impl Owed {
         &self.brought
     }
 
-    /// The same, to keep how much of it was looked at.
-    pub(crate) fn brought_mut(&mut self) -> &mut Brought {
-        &mut self.brought
+    /// What a walk has not looked at of it: see [`Brought::take_sweep`].
+    pub(crate) fn take_sweep(&mut self, link: LinkKey) -> Option<Vec<ResourceName>> {
+        self.brought.take_sweep(link)
+    }
+
+    pub(crate) fn leave_sweep(&mut self, link: LinkKey, names: Vec<ResourceName>) {
+        self.brought.leave_sweep(link, names);
     }
 
     /// Whether any is to be told as gone that the subscriber cannot have.

@@ -28,7 +28,7 @@ pub(super) fn check<V>(cache: &Cache<V>) {
     for (type_key, of) in cache.store.types().iter() {
         check_brought(cache, type_key);
         let subscribers = cache.subscribers.all.values().filter(|one| one.type_key == type_key).count();
-        assert_eq!(of.subscribers as usize, subscribers);
+        assert_eq!(of.subscriber_count as usize, subscribers);
         let (readers, departed) = (&of.departures.readers, of.departures.departed.len());
         let sent_full_states = |at: &SubscriberKey| cache.subscribers[*at].full_state.is_some();
         assert!(readers.iter().all(sent_full_states) && (departed == 0 || !readers.is_empty()));
@@ -192,7 +192,7 @@ fn check_slots<V>(cache: &Cache<V>) {
         assert!(present || watchers > 0, "{} is kept for nobody", slot.name);
         assert_eq!(slot.seq == 0, matches!(slot.state, State::Unknown));
         assert_eq!(cache.store.slot_of(slot.type_key, &slot.name), Some(key));
-        let places: Vec<_> = slot.places.iter().map(|place| place.list).collect();
+        let places: Vec<_> = [slot.places.wildcard.list, slot.places.directory.list].into();
         let expected = if present { cache.store.collections_of(slot.type_key, &slot.name) } else { [None; 2] };
         assert_eq!(places, expected, "{}", slot.name);
     }

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::Debt::{Comparison, Concluded, Error, Missing, Removal, Unsent};
 use super::*;
 
 impl Debt {
@@ -33,64 +34,137 @@ enum Event {
     Asked,
     Unwanted { keeps: bool },
     Lapse,
+    DeferRemoval,
+    DeferMissing,
+    DeferError,
     Clear(Debt),
 }
 
-/// What an event does to the debts of its name, if it has one of `when` and none of `unless`.
-struct Row {
-    event: Event,
-    when: &'static [Debt],
-    unless: &'static [Debt],
-    sets: &'static [Debt],
-    clears: &'static [Debt],
-}
-
-const fn row(event: Event, sets: &'static [Debt], clears: &'static [Debt]) -> Row {
-    Row { event, when: &[], unless: &[], sets, clears }
-}
-
-use Debt::{Comparison, Concluded, Error, Missing, Removal, Unsent};
-
-/// The first row that fits counts; where none does, nothing changes.
-const TABLE: &[Row] = &[
-    row(Event::Gone, &[Removal], &[]),
-    Row { when: &[Concluded], ..row(Event::Went, &[], &[Concluded]) },
-    row(Event::Went, &[Removal], &[Missing]),
-    row(Event::Missed, &[Removal], &[Missing]),
-    Row { unless: &[Removal, Comparison], ..row(Event::Absent { sent: false }, &[Removal, Missing], &[]) },
-    row(Event::Absent { sent: false }, &[Removal], &[]),
-    row(Event::Absent { sent: true }, &[Removal], &[]),
-    row(Event::Empty, &[Removal, Missing], &[]),
-    Row { when: &[Comparison], ..row(Event::Conclude { there: false }, &[Removal, Concluded], &[Comparison]) },
-    row(Event::Conclude { there: true }, &[], &[Comparison]),
-    row(Event::Answer, &[Debt::Answer], &[]),
-    row(Event::Fail, &[Error], &[]),
-    row(Event::Bring, &[Comparison], &[]),
-    row(Event::Spare, &[Unsent], &[]),
-    row(Event::Came, &[], &[Missing, Comparison, Concluded]),
-    row(Event::Stays, &[], &[Removal, Missing]),
-    row(Event::ToldGone, &[], &[Missing, Comparison]),
-    row(Event::ToldError { removed: true }, &[], &[Removal, Missing, Comparison, Concluded]),
-    row(Event::ToldError { removed: false }, &[], &[Concluded]),
-    row(Event::Asked, &[], &[Comparison]),
-    row(Event::Unwanted { keeps: true }, &[Removal], &[Debt::Answer]),
-    row(Event::Unwanted { keeps: false }, &[], &[Removal, Debt::Answer]),
-    row(Event::Clear(Removal), &[], &[Removal]),
-    row(Event::Clear(Missing), &[], &[Missing]),
-    row(Event::Clear(Debt::Answer), &[], &[Debt::Answer]),
-    row(Event::Clear(Error), &[], &[Error]),
-    row(Event::Clear(Comparison), &[], &[Comparison]),
-    row(Event::Clear(Unsent), &[], &[Unsent]),
-    row(Event::Clear(Concluded), &[], &[Concluded]),
+const EVENTS: &[Event] = &[
+    Event::Gone,
+    Event::Went,
+    Event::Missed,
+    Event::Absent { sent: false },
+    Event::Absent { sent: true },
+    Event::Empty,
+    Event::Conclude { there: false },
+    Event::Conclude { there: true },
+    Event::Answer,
+    Event::Fail,
+    Event::Bring,
+    Event::Spare,
+    Event::Came,
+    Event::Stays,
+    Event::ToldGone,
+    Event::ToldError { removed: true },
+    Event::ToldError { removed: false },
+    Event::Asked,
+    Event::Unwanted { keeps: true },
+    Event::Unwanted { keeps: false },
+    Event::Lapse,
+    Event::DeferRemoval,
+    Event::DeferMissing,
+    Event::DeferError,
+    Event::Clear(Removal),
+    Event::Clear(Missing),
+    Event::Clear(Debt::Answer),
+    Event::Clear(Error),
+    Event::Clear(Comparison),
+    Event::Clear(Unsent),
+    Event::Clear(Concluded),
 ];
 
-fn after(event: Event, before: &BTreeSet<Debt>) -> BTreeSet<Debt> {
-    let has = |debt: &Debt| before.contains(debt);
-    let fits = |row: &&Row| {
-        row.event == event && (row.when.is_empty() || row.when.iter().any(has)) && !row.unless.iter().any(has)
+/// What an event does to the debts of its name.
+struct Row {
+    event: String,
+    /// What is to be so, of the debts before or of what the event says.
+    conditions: Vec<String>,
+    sets: Vec<Debt>,
+    clears: Vec<Debt>,
+}
+
+/// The table of the documentation.
+fn table() -> Vec<Row> {
+    let rows = include_str!("../owed.rs").lines().filter_map(|line| line.strip_prefix("/// | `"));
+    let row = |line: &str| {
+        let (event, cells) = line.split_once('`').unwrap();
+        let cells: Vec<_> = cells.split('|').map(str::trim).collect();
+        assert_eq!(cells.len(), 2 + Debt::ALL.len() + 1, "{line}");
+        let debts = |what: &str| {
+            let with = |(debt, cell): (Debt, &&str)| (*cell == what).then_some(debt);
+            Debt::ALL.into_iter().zip(&cells[2..]).filter_map(with).collect::<Vec<_>>()
+        };
+        let (sets, clears) = (debts("set"), debts("clear"));
+        let filled = cells[2..].iter().filter(|cell| !cell.is_empty()).count();
+        assert_eq!(sets.len() + clears.len(), filled, "{line}");
+        let conditions = cells[1].split(", ").filter(|condition| !condition.is_empty()).map(str::to_owned).collect();
+        Row { event: event.to_owned(), conditions, sets, clears }
     };
-    let Some(row) = TABLE.iter().find(fits) else { return before.clone() };
-    before.iter().filter(|debt| !row.clears.contains(debt)).chain(row.sets).copied().collect()
+    rows.map(row).collect()
+}
+
+impl Event {
+    /// Its name in the table, and what it says of the name.
+    fn written(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Gone => ("gone", ""),
+            Self::Went => ("went", ""),
+            Self::Missed => ("missed", ""),
+            Self::Absent { sent } => ("absent", if sent { "" } else { "unsent" }),
+            Self::Empty => ("empty", ""),
+            Self::Conclude { there } => ("conclude", if there { "" } else { "lacking" }),
+            Self::Answer => ("answer", ""),
+            Self::Fail => ("fail", ""),
+            Self::Bring => ("bring", ""),
+            Self::Spare => ("spare", ""),
+            Self::Came => ("came", ""),
+            Self::Stays => ("stays", ""),
+            Self::ToldGone => ("told_gone", ""),
+            Self::ToldError { removed } => ("told_error", if removed { "removed" } else { "" }),
+            Self::Asked => ("asked", ""),
+            Self::Unwanted { keeps } => ("unwanted", if keeps { "kept" } else { "" }),
+            Self::Lapse => ("lapse", ""),
+            Self::DeferRemoval => ("defer_removals", ""),
+            Self::DeferMissing => ("defer_missing", ""),
+            Self::DeferError => ("defer_errors", ""),
+            Self::Clear(_) => ("clear", ""),
+        }
+    }
+}
+
+fn after(event: Event, before: &BTreeSet<Debt>, table: &[Row]) -> BTreeSet<Debt> {
+    if let Event::Clear(debt) = event {
+        return before.iter().filter(|other| **other != debt).copied().collect();
+    }
+    let (name, said) = event.written();
+    let is_owed = |text: &str| before.iter().any(|debt| format!("{debt:?}") == text);
+    let holds = |condition: &String| match condition.strip_prefix("no ") {
+        Some(debt) => !is_owed(debt),
+        None => condition == said || is_owed(condition),
+    };
+    let row = table.iter().find(|row| row.event == name && row.conditions.iter().all(holds));
+    let row = row.unwrap_or_else(|| panic!("no row for {event:?}"));
+    before.iter().filter(|debt| !row.clears.contains(debt)).chain(&row.sets).copied().collect()
+}
+
+#[test]
+fn each_row_of_the_table_is_of_something_that_happens() {
+    let words = Debt::ALL.map(|debt| format!("{debt:?}"));
+    let events: Vec<_> = EVENTS.iter().map(|event| event.written()).collect();
+    let table = table();
+    for Row { event, conditions, .. } in &table {
+        assert!(events.iter().any(|(name, _)| name == event), "{event}");
+        for condition in conditions {
+            let debt = condition.strip_prefix("no ").unwrap_or(condition);
+            let is_said = events.contains(&(event, condition));
+            assert!(is_said || words.iter().any(|word| word == debt), "{event}: {condition}");
+        }
+    }
+    for (name, said) in events {
+        let of_event = || table.iter().filter(|row| row.event == name);
+        assert!(name == "clear" || of_event().any(|row| row.conditions.is_empty()), "{name}");
+        assert!(said.is_empty() || of_event().any(|row| row.conditions.iter().any(|is| is == said)), "{name}: {said}");
+    }
 }
 
 fn happen(owed: &mut Owed, event: Event, name: &ResourceName) {
@@ -113,13 +187,15 @@ fn happen(owed: &mut Owed, event: Event, name: &ResourceName) {
         Event::Asked => _ = owed.asked(name, name),
         Event::Unwanted { keeps } => owed.unwanted(name, keeps),
         Event::Lapse => _ = owed.lapse(name),
+        Event::DeferRemoval => owed.defer_removals(vec![of()]),
+        Event::DeferMissing => owed.defer_missing(vec![of()]),
+        Event::DeferError => owed.defer_errors([of()].into()),
         Event::Clear(debt) => _ = owed.clear(debt, name),
     }
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let of_table = (0..TABLE.len()).prop_map(|at| TABLE[at].event);
-    prop_oneof![40 => of_table, 1 => Just(Event::Lapse), 1 => Just(Event::Conclude { there: false })]
+    proptest::sample::select(EVENTS)
 }
 
 proptest! {
@@ -128,12 +204,12 @@ proptest! {
         steps in proptest::collection::vec((event(), 0..3_usize), 0..80),
     ) {
         let names = ["plain", "xdstp://a/T/0/1", "xdstp://a/T/0/*"].map(|text| text.parse::<ResourceName>().unwrap());
-        let mut owed = Owed::default();
+        let (mut owed, table) = (Owed::default(), table());
         for (event, which) in steps {
             let before = names.each_ref().map(|name| debts(&owed, name));
             happen(&mut owed, event, &names[which]);
             for (at, name) in names.iter().enumerate() {
-                let expected = if at == which { after(event, &before[at]) } else { before[at].clone() };
+                let expected = if at == which { after(event, &before[at], &table) } else { before[at].clone() };
                 assert_eq!(debts(&owed, name), expected, "{event:?} of {:?}", before[at]);
             }
             for debt in Debt::ALL {
