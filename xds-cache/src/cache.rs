@@ -15,8 +15,8 @@ use crate::variant::Overlap;
 
 /// The resources of one scope: by type, by name.
 ///
-/// Plain data: no lock, no clock, no task. Every change appends the subscribers who have something
-/// to pull to `woken`; the change itself is stored once, whoever is interested.
+/// Plain data: no lock, no clock, no task. It is changed by an [`edit`](Self::edit), which says at its end who has something
+/// to pull; the change itself is stored once, whoever is interested.
 ///
 /// ```
 /// use std::time::Instant;
@@ -28,9 +28,11 @@ use crate::variant::Overlap;
 /// let mut cache = Cache::new(Options::default());
 /// let subscriber = cache.open(&clusters);
 /// cache.subscribe(subscriber, &Interest::Wildcard);
+/// # cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
 ///
-/// let mut woken = Vec::new();
-/// cache.upsert_raw(&clusters, &"backend".parse().unwrap(), Resource::new("1".into(), 7, "body"), now, &mut woken);
+/// let mut edit = cache.edit(now);
+/// edit.put(&clusters, &"backend".parse().unwrap(), Resource::new("1".into(), 7, "body"));
+/// assert!(edit.finish().into_iter().eq([subscriber]));
 ///
 /// let mut names = Vec::new();
 /// cache.pull(subscriber, Removals::Include, &mut |pull| {

@@ -16,9 +16,6 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
-use crate::outcome::{Outcome, Outcomes};
-use crate::resource::Resource;
-use crate::resource_error::{ResourceError, Told};
 use crate::text::{TypeUrl, Version};
 
 impl<V> Cache<V> {
@@ -42,6 +39,34 @@ impl<V> Cache<V> {
     /// ```
     pub fn edit(&mut self, now: Instant) -> Edit<'_, V> {
         let woken = std::mem::take(&mut self.unnamed);
+        Edit { inherits: !woken.is_empty(), cache: self, now, woken }
+    }
+
+    /// An [`edit`](Self::edit) that names who is to be told in the memory in which one before it did, who all were told by now:
+    /// once that has room for all of them, it allocates nothing for that.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals, Resource, Woken};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut cache = Cache::new(Options::default());
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// let mut woken = Woken::default();
+    /// for digest in [7, 8] {
+    ///     cache.pull(subscriber, Removals::Include, &mut |_| std::ops::ControlFlow::Continue(()));
+    ///     let mut edit = cache.edit_reusing(Instant::now(), woken);
+    ///     edit.put(&clusters, &"cart".parse()?, Resource::unversioned(digest, "body"));
+    ///     woken = edit.finish();
+    ///     assert!(woken.iter().eq([subscriber]));
+    /// }
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    pub fn edit_reusing(&mut self, now: Instant, told: Woken) -> Edit<'_, V> {
+        let Woken(mut woken) = told;
+        woken.clear();
+        woken.append(&mut self.unnamed);
         Edit { inherits: !woken.is_empty(), cache: self, now, woken }
     }
 }
@@ -78,39 +103,9 @@ impl<V> Edit<'_, V> {
         change(self.cache, self.now, &mut self.woken)
     }
 
-    /// Stores a resource: see [`Cache::upsert_raw`].
-    pub fn put(&mut self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<V>) -> Outcome {
-        self.cache.upsert_raw(type_url, name, resource, self.now, &mut self.woken)
-    }
-
-    /// Stores a resource and says by what other names it may be asked for: see [`Cache::upsert_raw_with_aliases`].
-    pub fn put_with_aliases(
-        &mut self,
-        type_url: &TypeUrl,
-        name: &ResourceName,
-        aliases: impl IntoIterator<Item = ResourceName>,
-        resource: Resource<V>,
-    ) -> Outcome {
-        self.cache.upsert_raw_with_aliases(type_url, name, aliases, resource, self.now, &mut self.woken)
-    }
-
-    /// Makes a type hold exactly these resources: see [`Cache::replace_raw`].
-    pub fn replace(
-        &mut self,
-        type_url: &TypeUrl,
-        resources: impl IntoIterator<Item = (ResourceName, Resource<V>)>,
-    ) -> Outcomes {
-        self.cache.replace_raw(type_url, resources, self.now, &mut self.woken)
-    }
-
-    /// Has everybody interested sent a resource again: see [`Cache::touch`].
-    pub fn touch(&mut self, type_url: &TypeUrl, name: &ResourceName) {
-        self.cache.touch(type_url, name, &mut self.woken);
-    }
-
-    /// Records that a name does not exist: see [`Cache::remove`].
+    /// Records that a name does not exist. A tombstone is left for the collections it belongs to.
     pub fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName) {
-        self.cache.remove_asked(type_url, name, false, self.now, &mut self.woken);
+        self.cache.remove(type_url, name, self.now, &mut self.woken);
     }
 
     /// Does what [`remove`](Self::remove) does, for the answer to who asked for just this name, though nobody here may ask
@@ -144,83 +139,14 @@ impl<V> Edit<'_, V> {
         self.cache.remove_asked(type_url, name, true, self.now, &mut self.woken);
     }
 
-    /// Records why a resource, or a whole glob, is not sent: see [`Cache::fail`].
-    pub fn fail(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError) {
-        self.cache.fail_asked(type_url, name, error, Told::default(), self.now, &mut self.woken);
-    }
-
-    /// Does what [`fail`](Self::fail) does, for the answer to who asked for just this name. Of such names that are not
-    /// there, those who want the glob that they belong to are told no more errors than it keeps
-    /// [tombstones](crate::Options::tombstones), as with [`deny`](Self::deny).
-    ///
-    /// ```
-    /// use std::ops::ControlFlow;
-    /// use std::time::Instant;
-    /// use xdstp_cache::{Cache, Interest, Options, Removals, ResourceError};
-    ///
-    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
-    /// let name = |text: &str| format!("xdstp://a/envoy.config.cluster.v3.Cluster/{text}").parse().unwrap();
-    /// let mut options = Options::default();
-    /// (options.authoritative, options.tombstones) = (false, 2);
-    /// let mut cache = Cache::<()>::new(options);
-    /// let subscriber = cache.open(&clusters);
-    /// cache.subscribe(subscriber, &Interest::Name(name("*")));
-    /// let mut edit = cache.edit(Instant::now());
-    /// for text in ["one", "two", "three", "four"] {
-    ///     edit.fail_by_name(&clusters, &name(text), ResourceError::new(ResourceError::PERMISSION_DENIED, "not yours"));
-    /// }
-    /// let _ = edit.finish();
-    /// cache.pull(subscriber, Removals::Include, &mut |_| unreachable!());
-    /// let mut told = 0;
-    /// cache.pull_errors(subscriber, Removals::Include, &mut |_| {
-    ///     told += 1;
-    ///     ControlFlow::Continue(())
-    /// });
-    /// assert_eq!(told, 2);
-    /// ```
-    pub fn fail_by_name(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError) {
-        let told = Told { asked: true, beside: false };
-        self.cache.fail_asked(type_url, name, error, told, self.now, &mut self.woken);
-    }
-
-    /// Does what [`fail_by_name`](Self::fail_by_name) does, but what is there stays in use whatever the error: who asked goes on
-    /// with it (gRFC A88).
-    ///
-    /// ```
-    /// use std::ops::ControlFlow;
-    /// use std::time::Instant;
-    /// use xdstp_cache::{Cache, Cause, Interest, Options, Removals, Resource, ResourceError};
-    ///
-    /// let (clusters, cart) = ("type.googleapis.com/envoy.config.cluster.v3.Cluster".into(), "cart".parse().unwrap());
-    /// let mut options = Options::default();
-    /// options.authoritative = false;
-    /// let mut cache = Cache::new(options);
-    /// let subscriber = cache.open(&clusters);
-    /// cache.subscribe(subscriber, &Interest::Name(cart));
-    /// let cart = "cart".parse().unwrap();
-    /// let mut edit = cache.edit(Instant::now());
-    /// edit.put(&clusters, &cart, Resource::unversioned(7, "body"));
-    /// edit.fail_beside(&clusters, &cart, ResourceError::new(5, "it was deleted").found_by(Cause::Deleted));
-    /// let _ = edit.finish();
-    /// cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
-    /// cache.pull_errors(subscriber, Removals::Include, &mut |failed| {
-    ///     assert!(failed.beside && !failed.removed);
-    ///     ControlFlow::Continue(())
-    /// });
-    /// assert!(cache.resource(&clusters, &cart).is_some());
-    /// ```
-    pub fn fail_beside(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError) {
-        let told = Told { asked: true, beside: true };
-        self.cache.fail_asked(type_url, name, error, told, self.now, &mut self.woken);
-    }
-
     /// Records that the answer to a collection has begun, and may go on: who holds nothing of it may be served what is
     /// there, and nothing is told to be gone before the answer is complete (rule 151).
     pub fn begun(&mut self, type_url: &TypeUrl, collection: &Interest) {
         self.cache.begin_answer(type_url, collection, &mut self.woken);
     }
 
-    /// Records that a collection holds all there is: see [`Cache::answered`].
+    /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99). That stays known
+    /// until it is [evicted](Self::evict), or forgotten for lack of room.
     pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest) {
         self.cache.answered(type_url, collection, &mut self.woken);
     }

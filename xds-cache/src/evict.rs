@@ -17,7 +17,7 @@ impl<V> Cache<V> {
     /// What is forgotten is unknown again: a later subscriber waits until its origin is asked and answers.
     /// An authoritative cache forgets nothing: there, what is not in it does not exist. Of a glob that somebody was
     /// subscribed to the members leave tombstones: who comes back to it is told of those that its next
-    /// [answer](Self::answered) does not have (rule 100).
+    /// [answer](crate::Edit::answered) does not have (rule 100).
     ///
     /// A cache with a [capacity](crate::Options::capacity) does this of its own accord. There, a collection that
     /// was answered goes as a whole, and has to be asked for again: without one of its members it would not be
@@ -36,7 +36,9 @@ impl<V> Cache<V> {
     /// for interest in [&cart, &shop] {
     ///     cache.subscribe(subscriber, interest);
     ///     let Interest::Name(name) = interest else { unreachable!() };
-    ///     cache.upsert_raw(&clusters, name, Resource::unversioned(7, ()), Instant::now(), &mut Vec::new());
+    ///     let mut edit = cache.edit(Instant::now());
+    ///     edit.put(&clusters, name, Resource::unversioned(7, ()));
+    ///     let _ = edit.finish();
     /// }
     /// // Both are wanted, so both are there; one is too many once it is not.
     /// assert!(cache.is_known(&clusters, &cart));
@@ -59,7 +61,9 @@ impl<V> Cache<V> {
     /// let mut cache = Cache::new(options);
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// let cart = "cart".parse().unwrap();
-    /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, ()), now, &mut Vec::new());
+    /// let mut edit = cache.edit(now);
+    /// edit.put(&clusters, &cart, Resource::unversioned(7, ()));
+    /// let _ = edit.finish();
     /// let cart = Interest::Name(cart);
     /// cache.evict_unless(&clusters, &cart, now, &|name| name.as_str() == "cart");
     /// assert!(cache.is_known(&clusters, &cart));

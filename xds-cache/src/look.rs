@@ -61,7 +61,9 @@ impl<V> Cache<V> {
     /// let mut cache = Cache::new(Options::default());
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// for name in ["a", "b", "c"] {
-    ///     cache.upsert_raw(&clusters, &name.parse().unwrap(), Resource::unversioned(7, ()), Instant::now(), &mut Vec::new());
+    ///     let mut edit = cache.edit(Instant::now());
+    ///     edit.put(&clusters, &name.parse().unwrap(), Resource::unversioned(7, ()));
+    ///     let _ = edit.finish();
     /// }
     /// let (mut names, mut next) = (Vec::new(), Some(0));
     /// while let Some(from) = next {

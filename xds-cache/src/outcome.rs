@@ -2,7 +2,7 @@
 
 use crate::resource::Resource;
 
-/// What an [`upsert_raw`](crate::Cache::upsert_raw) did.
+/// What a [`put`](crate::Edit::put) did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {

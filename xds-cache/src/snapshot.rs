@@ -147,7 +147,9 @@ impl<V> Cache<V> {
     /// let (now, options) = (Instant::now(), Options::default());
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// let mut cache = Cache::new(options.clone());
-    /// cache.upsert_raw(&clusters, &"cart".parse()?, Resource::unversioned(7, "body"), now, &mut Vec::new());
+    /// let mut edit = cache.edit(now);
+    /// edit.put(&clusters, &"cart".parse()?, Resource::unversioned(7, "body"));
+    /// let _ = edit.finish();
     ///
     /// let kept: Vec<Known<String>> = cache.snapshot(now).map(|known| known.map(|body| body.to_string())).collect();
     /// let restored = Cache::restore(options, kept, now);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use allocation_counter::measure;
-use xdstp_cache::{Cache, Interest, Options, Removals, Resource, SubscriberId};
+use xdstp_cache::{Cache, Interest, Options, Removals, Resource, SubscriberId, Woken};
 use xdstp_uri::ResourceName;
 
 type Body = Box<[u8]>;
@@ -19,9 +19,11 @@ fn name(index: usize) -> ResourceName {
     ResourceName::parse(&GLOB.replace('*', &format!("{index:06}"))).unwrap()
 }
 
-fn upsert(cache: &mut Cache<Body>, index: usize, round: usize, woken: &mut Vec<SubscriberId>) {
+fn upsert(cache: &mut Cache<Body>, index: usize, round: usize) {
     let resource = Resource::new(round.to_string().into(), round as u128, vec![0; BODY].into());
-    cache.upsert_raw(&TYPE_URL.into(), &name(index), resource, Instant::now(), woken);
+    let mut edit = cache.edit(Instant::now());
+    edit.put(&TYPE_URL.into(), &name(index), resource);
+    let _ = edit.finish();
 }
 
 fn cache_of(resources: usize) -> Cache<Body> {
@@ -29,7 +31,7 @@ fn cache_of(resources: usize) -> Cache<Body> {
     options.wildcard_covers_xdstp = true;
     let mut cache = Cache::new(options);
     for index in 0..resources {
-        upsert(&mut cache, index, 0, &mut Vec::new());
+        upsert(&mut cache, index, 0);
     }
     cache
 }
@@ -108,16 +110,22 @@ fn telling_a_thousand_subscribers_of_an_update_allocates_nothing() {
         let mut cache = cache_of(1_000);
         subscribe(&mut cache, 1_000, |_| vec![interest.clone()]);
         let (url, name) = (TYPE_URL.into(), name(7));
-        let mut update = Some(Resource::new("1".into(), 1, vec![1; BODY].into()));
-        let mut woken = Vec::with_capacity(1_000);
-        let mut visited = 0;
-        let allocations = measure(|| {
-            if let Some(update) = update.take() {
-                cache.upsert_raw(&url, &name, update, Instant::now(), &mut woken);
-            }
-            visited = woken.iter().map(|id| pull(&mut cache, *id)).sum();
-        });
-        assert_eq!((visited, allocations.count_total), (1_000, 0), "{interest}");
+        let mut woken = Woken::default();
+        let mut tell = |digest| {
+            let mut update = Some(Resource::new("1".into(), digest, vec![1; BODY].into()));
+            let mut visited = 0;
+            let allocations = measure(|| {
+                let mut edit = cache.edit_reusing(Instant::now(), std::mem::take(&mut woken));
+                if let Some(update) = update.take() {
+                    edit.put(&url, &name, update);
+                }
+                woken = edit.finish();
+                visited = woken.iter().map(|id| pull(&mut cache, id)).sum();
+            });
+            (visited, allocations.count_total)
+        };
+        assert_eq!(tell(1).0, 1_000, "{interest}, and there is room for their names from now on");
+        assert_eq!(tell(2), (1_000, 0), "{interest}");
     }
 }
 

@@ -36,7 +36,9 @@ impl Accept for Origin {
             payload.extend(name.bytes());
             let resource = Frame::of_message(&CDS.into(), &payload).into_resource(None);
             let name = ResourceName::parse(name).unwrap();
-            cache.upsert_raw(&CDS.into(), &name, resource, Instant::now(), &mut Vec::new());
+            let mut edit = cache.edit(Instant::now());
+            edit.put(&CDS.into(), &name, resource);
+            let _ = edit.finish();
         }
         let _ = self.streams.send(opened.handle);
         Ok(cache.into())

@@ -87,7 +87,9 @@ impl World {
         let (mut origin, now) = (Cache::new(Options::default()), Instant::now());
         for index in 0..resources {
             let (name, resource) = (name(index), body(&name(index)).into_resource(Some("1".into())));
-            origin.upsert_raw(&ENDPOINTS.into(), &name.parse().unwrap(), resource, now, &mut Vec::new());
+            let mut edit = origin.edit(now);
+            edit.put(&ENDPOINTS.into(), &name.parse().unwrap(), resource);
+            let _ = edit.finish();
         }
         let config = "origins: [{ name: up, server: 'a:1' }]\nlimits: { names: 10000000, names_per_stream: 1000000 }";
         let config = Config::parse("relay.yaml", config).unwrap();

@@ -1,9 +1,7 @@
 //! The door by which resources come into a cache: what clients would refuse does not get in.
 
-use std::time::Instant;
-
 use thiserror::Error;
-use xdstp_cache::{Cache, Outcome, Resource, SubscriberId, TypeUrl};
+use xdstp_cache::{Edit, Outcome, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::frame::{Frame, WrongType};
@@ -29,11 +27,11 @@ pub enum Misfit {
 
 /// Storing resources that are checked.
 ///
-/// A cache knows nothing of what it holds, and its own [`upsert_raw`](Cache::upsert_raw) takes what it is given: a control
-/// plane uses this.
+/// A cache knows nothing of what it holds, and an edit's own [`put`](Edit::put) takes what it is given: a control plane uses
+/// this.
 pub trait Put {
     /// Stores a resource with its aliases, if what is inside fits: its type, and its name where `rules` describe the
-    /// type. Who must be told is appended to `woken`; see [`Cache::upsert_raw`].
+    /// type. See [`Edit::put_with_aliases`].
     ///
     /// # Errors
     /// When it does not fit: nothing is changed then.
@@ -43,63 +41,59 @@ pub trait Put {
     /// use xds_transport::{Frame, Misfit, Put, TypeRules};
     /// use xdstp_cache::{Cache, Options};
     ///
-    /// let (rules, now) = (TypeRules::envoy(), Instant::now());
+    /// let rules = TypeRules::envoy();
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// let mut cache = Cache::new(Options::default());
     /// // A Cluster's field 1 is its name.
     /// let cart = Frame::of_message(&clusters, b"\x0a\x04cart").into_resource(None);
     ///
-    /// assert!(cache.put(&rules, &clusters, &"cart".parse()?, cart.clone(), now, &mut Vec::new()).is_ok());
-    /// let error = cache.put(&rules, &clusters, &"shop".parse()?, cart, now, &mut Vec::new()).unwrap_err();
+    /// let mut edit = cache.edit(Instant::now());
+    /// assert!(edit.put_checked(&rules, &clusters, &"cart".parse()?, cart.clone()).is_ok());
+    /// let error = edit.put_checked(&rules, &clusters, &"shop".parse()?, cart).unwrap_err();
     /// assert!(matches!(error, Misfit::WrongName { inside, .. } if inside == "cart"));
+    /// assert!(edit.finish().is_empty(), "nobody asked for anything");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    fn put(
+    fn put_checked(
         &mut self,
         rules: &TypeRules,
         type_url: &TypeUrl,
         name: &ResourceName,
         resource: Resource<Frame>,
-        now: Instant,
-        woken: &mut Vec<SubscriberId>,
     ) -> Result<Outcome, Misfit>;
 }
 
-impl Put for Cache<Frame> {
-    fn put(
+impl Put for Edit<'_, Frame> {
+    fn put_checked(
         &mut self,
         rules: &TypeRules,
         type_url: &TypeUrl,
         name: &ResourceName,
         resource: Resource<Frame>,
-        now: Instant,
-        woken: &mut Vec<SubscriberId>,
     ) -> Result<Outcome, Misfit> {
         resource.value.fits(rules, type_url, name)?;
-        Ok(put_fitting(self, type_url, name, resource, now, woken))
+        Ok(put_fitting(self, type_url, name, resource))
     }
 }
 
 /// Stores what was found to fit.
 pub(crate) fn put_fitting(
-    cache: &mut Cache<Frame>,
+    edit: &mut Edit<'_, Frame>,
     type_url: &TypeUrl,
     name: &ResourceName,
     resource: Resource<Frame>,
-    now: Instant,
-    woken: &mut Vec<SubscriberId>,
 ) -> Outcome {
     let aliases: Vec<_> = resource.value.aliases().collect();
     let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
-    let outcome = cache.upsert_raw_with_aliases(type_url, name, aliases, resource, now, woken);
+    let outcome = edit.put_with_aliases(type_url, name, aliases, resource);
     // The cache keeps the same content as it is. A time that does not run out by itself is told by sending it again.
     if matches!(outcome, Outcome::Unchanged | Outcome::Recovered)
-        && let Some(held) = cache.value_mut(type_url, name)
+        && let Some(held) = edit.value_mut(type_url, name)
     {
         let changed = held.ttl() != ttl;
         held.refresh(ttl, expires);
         if changed && outcome == Outcome::Unchanged {
-            cache.touch(type_url, name, woken);
+            edit.touch(type_url, name);
         }
     }
     outcome

@@ -76,15 +76,21 @@ pub fn conforms<S: Edit>(mut source: impl FnMut() -> S) -> Result<(), Violation>
 impl Edit for Cache<Frame> {
     fn put(&mut self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<Frame>, now: Instant) {
         // Of a type that nobody describes nothing is refused.
-        let _ = Put::put(self, &TypeRules::default(), type_url, name, resource, now, &mut Vec::new());
+        let mut edit = self.edit(now);
+        let _ = edit.put_checked(&TypeRules::default(), type_url, name, resource);
+        let _ = edit.finish();
     }
 
     fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName, now: Instant) {
-        Self::remove(self, type_url, name, now, &mut Vec::new());
+        let mut edit = self.edit(now);
+        edit.remove(type_url, name);
+        let _ = edit.finish();
     }
 
     fn fail(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError, now: Instant) -> bool {
-        Self::fail(self, type_url, name, error, now, &mut Vec::new());
+        let mut edit = self.edit(now);
+        edit.fail(type_url, name, error);
+        let _ = edit.finish();
         true
     }
 }

@@ -95,16 +95,25 @@ impl Edit for Broken {
             resource.value.refresh(None, None);
         }
         // As it is where types are mixed up, no wrapper says what it is of.
-        self.cache.upsert_raw(&self.of(type_url), name, resource, now, &mut Vec::new());
+        let of = self.of(type_url);
+        let mut edit = self.cache.edit(now);
+        edit.put(&of, name, resource);
+        let _ = edit.finish();
     }
 
     fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName, now: Instant) {
         self.removed = Some(name.clone());
-        self.cache.remove(&self.of(type_url), name, now, &mut Vec::new());
+        let of = self.of(type_url);
+        let mut edit = self.cache.edit(now);
+        edit.remove(&of, name);
+        let _ = edit.finish();
     }
 
     fn fail(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError, now: Instant) -> bool {
-        self.cache.fail(&self.of(type_url), name, error, now, &mut Vec::new());
+        let of = self.of(type_url);
+        let mut edit = self.cache.edit(now);
+        edit.fail(&of, name, error);
+        let _ = edit.finish();
         true
     }
 }

@@ -100,7 +100,9 @@ fn is_decoded_by_clients(resources: Vec<Received>) -> Result<(), prost::DecodeEr
     let count = resources.len();
     for received in resources {
         let resource = received.frame.unwrap().into_resource(received.version);
-        server.cache.upsert_raw(&CLUSTERS.into(), &received.name, resource, server.now, &mut Vec::new());
+        let mut edit = server.cache.edit(server.now);
+        edit.put(&CLUSTERS.into(), &received.name, resource);
+        let _ = edit.finish();
     }
     for (protocol, node) in [(Protocol::Delta, FEATURES), (Protocol::Sotw, FEATURES), (Protocol::Sotw, b"")] {
         let mut settings = Settings::default();

@@ -44,7 +44,9 @@ impl Accept for Large {
         let mut cache = Cache::new(Default::default());
         let resource = Frame::of_message(&CDS.into(), &payload).into_resource(None);
         let name = ResourceName::parse("large").expect("an opaque name");
-        cache.upsert_raw(&CDS.into(), &name, resource, Instant::now(), &mut Vec::new());
+        let mut edit = cache.edit(Instant::now());
+        edit.put(&CDS.into(), &name, resource);
+        let _ = edit.finish();
         let mut metadata = MetadataMap::new();
         if let Some(said) = opened.metadata().get("x-say") {
             metadata.insert("x-said", said.clone());

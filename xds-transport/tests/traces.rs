@@ -175,28 +175,29 @@ impl Replay {
         let wanted = self.streams[&stream].types[of.as_str()].wanted.clone();
         apply(&mut self.recorded, protocol, &self.rules, &wanted, &response);
 
-        let woken = &mut Vec::new();
         let held: BTreeSet<_> = response.resources.iter().map(|received| received.name.clone()).collect();
+        let mut edit = self.cache.edit(self.now);
         for received in &response.resources {
             let resource = received.frame.clone().unwrap().into_resource(received.version.clone());
-            self.cache.upsert_raw(&of, &received.name, resource, self.now, woken);
+            edit.put(&of, &received.name, resource);
         }
         for name in &response.removed {
-            self.cache.remove(&of, name, self.now, woken);
+            edit.remove(&of, name);
         }
         if protocol == Protocol::Sotw {
-            self.cache.set_type_version(&of, Some(response.version.as_str().into()));
+            edit.set_type_version(&of, Some(response.version.as_str().into()));
             if self.rules.of(&of).full_state_in_sotw {
-                let gone: Vec<_> = self.cache.resources().filter(|stored| *stored.type_url == of).collect();
+                let gone: Vec<_> = edit.resources().filter(|stored| *stored.type_url == of).collect();
                 let gone: Vec<_> = gone.into_iter().map(|stored| stored.name.clone()).collect();
                 for name in gone.into_iter().filter(|name| covers(&wanted, name) && !held.contains(name)) {
-                    self.cache.remove(&of, &name, self.now, woken);
+                    edit.remove(&of, &name);
                 }
             }
         }
         for collection in wanted.iter().filter(|interest| interest.is_collection()) {
-            self.cache.answered(&of, collection, woken);
+            edit.answered(&of, collection);
         }
+        let _ = edit.finish();
         let before = self.streams[&stream].types[of.as_str()].last.clone();
         for stream in self.streams.keys().copied().collect::<Vec<_>>() {
             self.poll(stream);

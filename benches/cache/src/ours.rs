@@ -10,7 +10,7 @@ use prost::Message;
 use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::DeltaDiscoveryRequest;
 use xds_transport::{Frame, Protocol};
-use xdstp_cache::{Cache, Interest, Options, Pull, Removals, Resource, SubscriberId, TypeUrl};
+use xdstp_cache::{Cache, Interest, Options, Pull, Removals, Resource, SubscriberId, TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
 use crate::tasks::{Signal, Tasks};
@@ -37,7 +37,7 @@ struct Published {
     tasks: Tasks,
     /// By subscriber.
     signals: Vec<Signal>,
-    woken: Vec<SubscriberId>,
+    woken: Woken,
     interested: usize,
 }
 
@@ -49,7 +49,9 @@ pub fn cache(workload: Workload, resources: usize) -> Cache<Frame> {
     let resource = resource(0);
     for index in 0..resources {
         let name = workload.name(index).parse().unwrap();
-        cache.upsert_raw(&TYPE_URL.into(), &name, resource.clone(), Instant::now(), &mut Vec::new());
+        let mut edit = cache.edit(Instant::now());
+        edit.put(&TYPE_URL.into(), &name, resource.clone());
+        let _ = edit.finish();
     }
     cache
 }
@@ -106,7 +108,7 @@ impl Published {
             next: None,
             tasks: Tasks::default(),
             signals: Vec::new(),
-            woken: Vec::new(),
+            woken: Woken::default(),
             interested: workload.interested(subscribers),
         }
     }
@@ -118,10 +120,13 @@ impl Published {
 
     fn publish(&mut self) {
         let Some(next) = self.next.take() else { return };
-        self.woken.clear();
-        self.cache.lock().unwrap().upsert_raw(&self.type_url, &self.name, next, Instant::now(), &mut self.woken);
-        assert_eq!(self.woken.len(), self.interested);
-        for id in &self.woken {
+        let mut cache = self.cache.lock().unwrap();
+        let mut edit = cache.edit_reusing(Instant::now(), std::mem::take(&mut self.woken));
+        edit.put(&self.type_url, &self.name, next);
+        self.woken = edit.finish();
+        drop(cache);
+        assert_eq!(self.woken.iter().count(), self.interested);
+        for id in self.woken.iter() {
             self.signals[id.index()].wake();
         }
         self.tasks.run_until(self.interested);
@@ -197,7 +202,7 @@ impl Peer for Served {
 
     fn settle(&mut self) {
         let mut cache = self.published.cache.lock().unwrap();
-        for id in &self.published.woken {
+        for id in self.published.woken.iter() {
             acknowledge(&mut self.streams[id.index()].lock().unwrap(), &mut cache);
         }
     }

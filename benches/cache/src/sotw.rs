@@ -42,7 +42,9 @@ impl Sotw {
         self.round += 1;
         let name = self.names[0].parse().unwrap();
         let next = ours::resource(self.round);
-        self.cache.upsert_raw(&TYPE_URL.into(), &name, next, Instant::now(), &mut Vec::new());
+        let mut edit = self.cache.edit(Instant::now());
+        edit.put(&TYPE_URL.into(), &name, next);
+        let _ = edit.finish();
     }
 
     /// The bytes of the next response, built and copied.

@@ -10,7 +10,7 @@ use prost::Message;
 use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::DeltaDiscoveryRequest;
 use xds_transport::{Frame, Protocol};
-use xdstp_cache::{Cache, Options, Resource, SubscriberId, TypeUrl};
+use xdstp_cache::{Cache, Options, Resource, TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
 const STREAMS: usize = 100;
@@ -30,7 +30,7 @@ struct FanOut {
     /// The nonce of the last response: the same on every stream.
     nonce: u64,
     round: u64,
-    woken: Vec<SubscriberId>,
+    woken: Woken,
 }
 
 impl FanOut {
@@ -54,7 +54,7 @@ impl FanOut {
             names,
             nonce: 0,
             round: 0,
-            woken: Vec::new(),
+            woken: Woken::default(),
         };
         for index in 0..resources {
             let update = fan_out.update(index);
@@ -85,19 +85,20 @@ impl FanOut {
     }
 
     fn upsert(&mut self, index: usize, update: Resource<Frame>) {
-        self.cache.upsert_raw(&self.type_url, &self.names[index], update, Instant::now(), &mut self.woken);
+        let mut edit = self.cache.edit_reusing(Instant::now(), std::mem::take(&mut self.woken));
+        edit.put(&self.type_url, &self.names[index], update);
+        self.woken = edit.finish();
     }
 
     /// Changes a resource and brings it to every stream. How many bytes that is.
     fn round(&mut self, index: usize, update: Resource<Frame>) -> usize {
         let now = Instant::now();
-        self.woken.clear();
         self.upsert(index, update);
-        assert_eq!(self.woken.len(), STREAMS);
+        assert_eq!(self.woken.iter().count(), STREAMS);
         self.nonce += 1;
         let ack = ack(self.nonce);
         let mut bytes = 0;
-        for subscriber in &self.woken {
+        for subscriber in self.woken.iter() {
             let stream = &mut self.streams[subscriber.index()];
             let mut response =
                 stream.poll_transmit(now, &mut self.cache).unwrap().expect("who is woken has something to send");

@@ -11,9 +11,8 @@ use crate::store::{Answer, Gone};
 use crate::text::TypeUrl;
 
 impl<V> Cache<V> {
-    /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99). That stays known
-    /// until it is [evicted](Self::evict), or forgotten for lack of room.
-    pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
+    /// A collection holds all there is.
+    pub(crate) fn answered(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
         let type_key = self.store.type_key(type_url);
         let Some(list) = self.store.answered_list(type_key, collection) else { return };
         // First, for it may be all that keeps the list when its error is over.
@@ -46,7 +45,7 @@ impl<V> Cache<V> {
     }
 
     /// The origin is away: what is there is still served, but what is not may be there by now (rule 150). Until a
-    /// collection is [answered](Self::answered) anew, nothing that a subscriber brings along is told to be gone.
+    /// collection is [answered](crate::Edit::answered) anew, nothing that a subscriber brings along is told to be gone.
     pub fn origin_lost(&mut self) {
         if self.store.options.authoritative {
             return;

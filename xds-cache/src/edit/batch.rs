@@ -6,20 +6,19 @@ use std::time::Instant;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
+use crate::edit::Edit;
 use crate::id::SubscriberId;
 use crate::outcome::Outcomes;
 use crate::resource::Resource;
 use crate::text::TypeUrl;
 
-impl<V> Cache<V> {
-    /// Stores many resources of one type. A subscriber is woken once, however many of them it wants, and what
-    /// the [capacity](crate::Options::capacity) has no room for goes when all are in.
+impl<V> Edit<'_, V> {
+    /// Stores many resources of one type: what the [capacity](crate::Options::capacity) has no room for goes when all are in.
     ///
     /// ```
     /// use std::time::Instant;
     /// use xdstp_cache::{Cache, Interest, Options, Resource};
     ///
-    /// let (now, mut woken) = (Instant::now(), Vec::new());
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// let mut cache = Cache::new(Options::default());
     /// let subscriber = cache.open(&clusters);
@@ -27,10 +26,51 @@ impl<V> Cache<V> {
     /// # cache.pull(subscriber, xdstp_cache::Removals::Include, &mut |_| std::ops::ControlFlow::Continue(()));
     ///
     /// let batch = ["cart", "shop"].map(|name| (name.parse().unwrap(), Resource::unversioned(7, name)));
-    /// let outcomes = cache.upsert_raw_all(&clusters, batch, now, &mut woken);
-    /// assert_eq!((outcomes.added, woken), (2, vec![subscriber]));
+    /// let mut edit = cache.edit(Instant::now());
+    /// assert_eq!(edit.put_all(&clusters, batch).added, 2);
+    /// assert!(edit.finish().into_iter().eq([subscriber]));
     /// ```
-    pub fn upsert_raw_all(
+    pub fn put_all(
+        &mut self,
+        type_url: &TypeUrl,
+        resources: impl IntoIterator<Item = (ResourceName, Resource<V>)>,
+    ) -> Outcomes {
+        self.change(|cache, now, woken| cache.upsert_raw_all(type_url, resources, now, woken))
+    }
+
+    /// Makes a type hold exactly these resources, and changes only what differs: who wants something that is
+    /// added, changed or gone is woken, once; who wants what stayed the same is not.
+    ///
+    /// It is a snapshot of the resources, not of what is known beside them: an error stays until its name is
+    /// put or removed, and in a relay's cache a name that never was there stays unanswered.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Options, Resource};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut cache = Cache::new(Options::default());
+    /// let snapshot = |bodies: &[(&str, u128)]| -> Vec<_> {
+    ///     bodies.iter().map(|(name, digest)| (name.parse().unwrap(), Resource::unversioned(*digest, ()))).collect()
+    /// };
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.replace(&clusters, snapshot(&[("cart", 1), ("shop", 2), ("till", 3)]));
+    ///
+    /// let outcomes = edit.replace(&clusters, snapshot(&[("cart", 1), ("shop", 9), ("desk", 4)]));
+    /// assert_eq!((outcomes.unchanged, outcomes.changed, outcomes.added, outcomes.removed), (1, 1, 1, 1));
+    /// assert!(edit.finish().is_empty(), "nobody asked for anything");
+    /// ```
+    pub fn replace(
+        &mut self,
+        type_url: &TypeUrl,
+        resources: impl IntoIterator<Item = (ResourceName, Resource<V>)>,
+    ) -> Outcomes {
+        self.change(|cache, now, woken| cache.replace_raw(type_url, resources, now, woken))
+    }
+}
+
+impl<V> Cache<V> {
+    pub(crate) fn upsert_raw_all(
         &mut self,
         type_url: &TypeUrl,
         resources: impl IntoIterator<Item = (ResourceName, Resource<V>)>,
@@ -46,28 +86,7 @@ impl<V> Cache<V> {
         self.totals.since(before)
     }
 
-    /// Makes a type hold exactly these resources, and changes only what differs: who wants something that is
-    /// added, changed or gone is woken, once; who wants what stayed the same is not.
-    ///
-    /// It is a snapshot of the resources, not of what is known beside them: an error stays until its name is
-    /// upserted or removed, and in a relay's cache a name that never was there stays unanswered.
-    ///
-    /// ```
-    /// use std::time::Instant;
-    /// use xdstp_cache::{Cache, Options, Resource};
-    ///
-    /// let (now, mut woken) = (Instant::now(), Vec::new());
-    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
-    /// let mut cache = Cache::new(Options::default());
-    /// let snapshot = |bodies: &[(&str, u128)]| -> Vec<_> {
-    ///     bodies.iter().map(|(name, digest)| (name.parse().unwrap(), Resource::unversioned(*digest, ()))).collect()
-    /// };
-    /// cache.replace_raw(&clusters, snapshot(&[("cart", 1), ("shop", 2), ("till", 3)]), now, &mut woken);
-    ///
-    /// let outcomes = cache.replace_raw(&clusters, snapshot(&[("cart", 1), ("shop", 9), ("desk", 4)]), now, &mut woken);
-    /// assert_eq!((outcomes.unchanged, outcomes.changed, outcomes.added, outcomes.removed), (1, 1, 1, 1));
-    /// ```
-    pub fn replace_raw(
+    pub(crate) fn replace_raw(
         &mut self,
         type_url: &TypeUrl,
         resources: impl IntoIterator<Item = (ResourceName, Resource<V>)>,

@@ -5,6 +5,7 @@ use std::time::Instant;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
+use crate::edit::Edit;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{Target, TypeKey};
@@ -12,12 +13,12 @@ use crate::resource_error::{Failure, ResourceError, Told};
 use crate::store::{Answer, State, glob_of};
 use crate::text::TypeUrl;
 
-impl<V> Cache<V> {
+impl<V> Edit<'_, V> {
     /// Records why a resource, or a whole glob, is not sent (TP3). Who asked for the name, or for a glob that it
-    /// belongs to, is told once, by [`pull_errors`](Self::pull_errors); the same error again is not told again.
+    /// belongs to, is told once, by [`pull_errors`](Cache::pull_errors); the same error again is not told again.
     ///
     /// The error stays beside a resource that is there, which is served as before: whether it may still be used is
-    /// its client's decision. `NOT_FOUND` alone is a removal as well. An [`upsert_raw`](Self::upsert_raw) or
+    /// its client's decision. `NOT_FOUND` alone is a removal as well. A [`put`](Self::put) or
     /// [`remove`](Self::remove) of the name ends the error; that of a glob ends with the next change of a member or when
     /// the glob is [`answered`](Self::answered).
     ///
@@ -29,7 +30,6 @@ impl<V> Cache<V> {
     /// use std::time::Instant;
     /// use xdstp_cache::{Cache, Interest, Options, Removals, ResourceError};
     ///
-    /// let (now, mut woken) = (Instant::now(), Vec::new());
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// let cart: xdstp_uri::ResourceName = "cart".parse().unwrap();
     /// let mut cache = Cache::<()>::new(Options::default());
@@ -37,7 +37,9 @@ impl<V> Cache<V> {
     /// cache.subscribe(subscriber, &Interest::Name(cart.clone()));
     ///
     /// let error = ResourceError::new(ResourceError::PERMISSION_DENIED, "not yours");
-    /// cache.fail(&clusters, &cart, error.clone(), now, &mut woken);
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.fail(&clusters, &cart, error.clone());
+    /// let _ = edit.finish();
     ///
     /// // Changes first, of which there are none; errors after them, in a response of their own.
     /// cache.pull(subscriber, Removals::Include, &mut |_| unreachable!());
@@ -49,7 +51,78 @@ impl<V> Cache<V> {
     /// });
     /// assert_eq!(told, 1);
     /// ```
-    pub fn fail(
+    pub fn fail(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError) {
+        self.change(|cache, now, woken| cache.fail(type_url, name, error, now, woken));
+    }
+
+    /// Does what [`fail`](Self::fail) does, for the answer to who asked for just this name. Of such names that are not
+    /// there, those who want the glob that they belong to are told no more errors than it keeps
+    /// [tombstones](crate::Options::tombstones), as with [`deny`](Self::deny).
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals, ResourceError};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let name = |text: &str| format!("xdstp://a/envoy.config.cluster.v3.Cluster/{text}").parse().unwrap();
+    /// let mut options = Options::default();
+    /// (options.authoritative, options.tombstones) = (false, 2);
+    /// let mut cache = Cache::<()>::new(options);
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Name(name("*")));
+    /// let mut edit = cache.edit(Instant::now());
+    /// for text in ["one", "two", "three", "four"] {
+    ///     edit.fail_by_name(&clusters, &name(text), ResourceError::new(ResourceError::PERMISSION_DENIED, "not yours"));
+    /// }
+    /// let _ = edit.finish();
+    /// cache.pull(subscriber, Removals::Include, &mut |_| unreachable!());
+    /// let mut told = 0;
+    /// cache.pull_errors(subscriber, Removals::Include, &mut |_| {
+    ///     told += 1;
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert_eq!(told, 2);
+    /// ```
+    pub fn fail_by_name(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError) {
+        let told = Told { asked: true, beside: false };
+        self.change(|cache, now, woken| cache.fail_asked(type_url, name, error, told, now, woken));
+    }
+
+    /// Does what [`fail_by_name`](Self::fail_by_name) does, but what is there stays in use whatever the error: who asked goes on
+    /// with it (gRFC A88).
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Cause, Interest, Options, Removals, Resource, ResourceError};
+    ///
+    /// let (clusters, cart) = ("type.googleapis.com/envoy.config.cluster.v3.Cluster".into(), "cart".parse().unwrap());
+    /// let mut options = Options::default();
+    /// options.authoritative = false;
+    /// let mut cache = Cache::new(options);
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Name(cart));
+    /// let cart = "cart".parse().unwrap();
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.put(&clusters, &cart, Resource::unversioned(7, "body"));
+    /// edit.fail_beside(&clusters, &cart, ResourceError::new(5, "it was deleted").found_by(Cause::Deleted));
+    /// let _ = edit.finish();
+    /// cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
+    /// cache.pull_errors(subscriber, Removals::Include, &mut |failed| {
+    ///     assert!(failed.beside && !failed.removed);
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert!(cache.resource(&clusters, &cart).is_some());
+    /// ```
+    pub fn fail_beside(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError) {
+        let told = Told { asked: true, beside: true };
+        self.change(|cache, now, woken| cache.fail_asked(type_url, name, error, told, now, woken));
+    }
+}
+
+impl<V> Cache<V> {
+    pub(crate) fn fail(
         &mut self,
         type_url: &TypeUrl,
         name: &ResourceName,

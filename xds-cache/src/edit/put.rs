@@ -6,6 +6,7 @@ use std::time::Instant;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
+use crate::edit::Edit;
 use crate::id::SubscriberId;
 use crate::keys::{SlotKey, TypeKey};
 use crate::outcome::Outcome;
@@ -13,28 +14,20 @@ use crate::resource::Resource;
 use crate::store::Slot;
 use crate::text::TypeUrl;
 
-impl<V> Cache<V> {
-    /// Stores a resource and appends to `woken` who must be told. A subscriber that has something
-    /// to pull already is not named again.
+impl<V> Edit<'_, V> {
+    /// Stores a resource.
     ///
     /// A glob and `*` name no resource: what comes under such a name is ignored.
     ///
     /// Raw, because the cache cannot know whether the content is what its type and name say; clients refuse a whole
-    /// response over one that is not (rules 81, 82). `xds-transport` has a `put` that looks.
-    pub fn upsert_raw(
-        &mut self,
-        type_url: &TypeUrl,
-        name: &ResourceName,
-        resource: Resource<V>,
-        now: Instant,
-        woken: &mut Vec<SubscriberId>,
-    ) -> Outcome {
-        self.change_type(type_url, now, |cache, type_key| cache.store(type_key, name, resource, now, woken))
+    /// response over one that is not (rules 81, 82). `xds-transport` has a `put_checked` that looks.
+    pub fn put(&mut self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<V>) -> Outcome {
+        self.change(|cache, now, woken| cache.upsert_raw(type_url, name, resource, now, woken))
     }
 
-    /// An [`upsert_raw`](Self::upsert_raw) that says by what other names the resource may be asked for: who asks for one of
+    /// A [`put`](Self::put) that says by what other names the resource may be asked for: who asks for one of
     /// them is sent the resource, under its own name, and once, whatever covers it. These replace the aliases that it
-    /// had, which a plain upsert leaves alone; they go when it is removed; and a change of them is told as a change of
+    /// had, which a plain `put` leaves alone; they go when it is removed; and a change of them is told as a change of
     /// the resource.
     ///
     /// An alias belongs to one resource, the last to claim it. The name of a resource that is there, a glob and `*` are
@@ -52,7 +45,9 @@ impl<V> Cache<V> {
     /// cache.subscribe(subscriber, &Interest::Name(alias));
     ///
     /// let (resource, aliases) = (Resource::unversioned(7, "body"), ["routes/shop.example".parse().unwrap()]);
-    /// cache.upsert_raw_with_aliases(&hosts, &shop, aliases, resource, Instant::now(), &mut Vec::new());
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.put_with_aliases(&hosts, &shop, aliases, resource);
+    /// let _ = edit.finish();
     ///
     /// let mut names = Vec::new();
     /// cache.pull(subscriber, Removals::Include, &mut |pull| {
@@ -63,7 +58,37 @@ impl<V> Cache<V> {
     /// });
     /// assert_eq!(names, ["routes/shop"]);
     /// ```
-    pub fn upsert_raw_with_aliases(
+    pub fn put_with_aliases(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        aliases: impl IntoIterator<Item = ResourceName>,
+        resource: Resource<V>,
+    ) -> Outcome {
+        self.change(|cache, now, woken| cache.upsert_raw_with_aliases(type_url, name, aliases, resource, now, woken))
+    }
+
+    /// Has everybody interested sent the resource again although it did not change: the origin did so too.
+    pub fn touch(&mut self, type_url: &TypeUrl, name: &ResourceName) {
+        self.change(|cache, _, woken| cache.touch(type_url, name, woken));
+    }
+}
+
+impl<V> Cache<V> {
+    /// Stores a resource and appends to `woken` who must be told. A subscriber that has something
+    /// to pull already is not named again.
+    pub(crate) fn upsert_raw(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        resource: Resource<V>,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) -> Outcome {
+        self.change_type(type_url, now, |cache, type_key| cache.store(type_key, name, resource, now, woken))
+    }
+
+    pub(crate) fn upsert_raw_with_aliases(
         &mut self,
         type_url: &TypeUrl,
         name: &ResourceName,
@@ -85,8 +110,7 @@ impl<V> Cache<V> {
         })
     }
 
-    /// Has everybody interested sent the resource again although it did not change: the origin did so too.
-    pub fn touch(&mut self, type_url: &TypeUrl, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
+    pub(crate) fn touch(&mut self, type_url: &TypeUrl, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
         if let Some(at) = self.store.find(type_url, name)
             && self.store[at].state.is_present()
         {

@@ -13,8 +13,13 @@ use crate::store::{Gone, Lost, Slot, State};
 use crate::text::TypeUrl;
 
 impl<V> Cache<V> {
-    /// Records that a name does not exist. A tombstone is left for the collections it belongs to.
-    pub fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName, now: Instant, woken: &mut Vec<SubscriberId>) {
+    pub(crate) fn remove(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) {
         self.remove_asked(type_url, name, false, now, woken);
     }
 

@@ -98,10 +98,14 @@ impl<V> Cache<V> {
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// let cart = "xdstp://authority/envoy.config.cluster.v3.Cluster/shop/cart".parse().unwrap();
     /// let mut cache = Cache::new(options);
-    /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, ()), now, &mut Vec::new());
+    /// let mut edit = cache.edit(now);
+    /// edit.put(&clusters, &cart, Resource::unversioned(7, ()));
+    /// let _ = edit.finish();
     /// assert_eq!(cache.next_expiry(), None);
     ///
-    /// cache.remove(&clusters, &cart, now, &mut Vec::new());
+    /// let mut edit = cache.edit(now);
+    /// edit.remove(&clusters, &cart);
+    /// let _ = edit.finish();
     /// assert_eq!(cache.next_expiry(), Some(now + age));
     /// cache.expire(now + age);
     /// assert_eq!(cache.next_expiry(), None);

@@ -24,16 +24,20 @@ impl<V> Cache<V> {
     /// use std::{ops::ControlFlow, time::Instant};
     /// use xdstp_cache::{Cache, Interest, Options, Removals, Resource};
     ///
-    /// let (now, mut woken) = (Instant::now(), Vec::new());
+    /// let now = Instant::now();
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// let cart = "cart".parse().unwrap();
     /// let mut cache = Cache::new(Options::default());
     /// let subscriber = cache.open(&clusters);
     /// cache.subscribe(subscriber, &Interest::Wildcard);
-    /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, ()), now, &mut woken);
+    /// let mut edit = cache.edit(now);
+    /// edit.put(&clusters, &cart, Resource::unversioned(7, ()));
+    /// let _ = edit.finish();
     /// cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
     ///
-    /// cache.remove(&clusters, &cart, now, &mut woken);
+    /// let mut edit = cache.edit(now);
+    /// edit.remove(&clusters, &cart);
+    /// assert!(edit.finish().into_iter().eq([subscriber]));
     /// cache.told_gone(subscriber, &cart);
     /// cache.pull(subscriber, Removals::Include, &mut |_| unreachable!("it was told"));
     /// ```

@@ -16,7 +16,9 @@ impl<V> Cache<V> {
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// let mut cache = Cache::new(Options::default());
     /// let before = cache.changes();
-    /// cache.upsert_raw(&clusters, &"a".parse().unwrap(), Resource::unversioned(7, ()), Instant::now(), &mut Vec::new());
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.put(&clusters, &"a".parse().unwrap(), Resource::unversioned(7, ()));
+    /// let _ = edit.finish();
     /// assert!(cache.changes() > before);
     /// ```
     pub fn changes(&self) -> u64 {

@@ -22,7 +22,9 @@ impl<V> Cache<V> {
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// let mut cache = Cache::new(Options::default());
     /// cache.note_changes(1000);
-    /// cache.upsert_raw(&clusters, &"cart".parse()?, Resource::unversioned(7, "body"), Instant::now(), &mut Vec::new());
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.put(&clusters, &"cart".parse()?, Resource::unversioned(7, "body"));
+    /// let _ = edit.finish();
     ///
     /// let noted = cache.take_noted(10).unwrap();
     /// assert_eq!(noted, [(clusters, Interest::Name("cart".parse()?))]);

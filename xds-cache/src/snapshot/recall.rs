@@ -29,7 +29,9 @@ impl<V> Edit<'_, V> {
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// let cart = "cart".parse().unwrap();
     /// let mut before = Cache::new(options.clone());
-    /// before.upsert_raw(&clusters, &cart, Resource::unversioned(7, "body"), now, &mut Vec::new());
+    /// let mut edit = before.edit(now);
+    /// edit.put(&clusters, &cart, Resource::unversioned(7, "body"));
+    /// let _ = edit.finish();
     ///
     /// let mut cache = Cache::new(options);
     /// let mut edit = cache.edit(now);
@@ -37,7 +39,9 @@ impl<V> Edit<'_, V> {
     /// let _ = edit.finish();
     /// assert!(cache.is_stale(&clusters, &cart));
     ///
-    /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, "body"), now, &mut Vec::new());
+    /// let mut edit = cache.edit(now);
+    /// edit.put(&clusters, &cart, Resource::unversioned(7, "body"));
+    /// let _ = edit.finish();
     /// assert!(!cache.is_stale(&clusters, &cart));
     /// ```
     pub fn recall(&mut self, known: Known<V>) -> bool {

@@ -38,7 +38,9 @@ impl<V> Cache<V> {
     /// let subscriber = cache.open(&clusters);
     /// cache.subscribe(subscriber, &Interest::Wildcard);
     /// for digest in [7, 8] {
-    ///     cache.upsert_raw(&clusters, &cart, Resource::unversioned(digest, ()), Instant::now(), &mut Vec::new());
+    ///     let mut edit = cache.edit(Instant::now());
+    ///     edit.put(&clusters, &cart, Resource::unversioned(digest, ()));
+    ///     let _ = edit.finish();
     ///     assert!(!cache.is_sent(subscriber, &cart));
     ///     cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
     ///     assert!(cache.is_sent(subscriber, &cart));
@@ -113,10 +115,14 @@ impl<V> Cache<V> {
     /// let mut cache = Cache::new(Options::default());
     /// let subscriber = cache.open(&clusters);
     /// cache.subscribe(subscriber, &shop);
-    /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, ()), now, &mut Vec::new());
+    /// let mut edit = cache.edit(now);
+    /// edit.put(&clusters, &cart, Resource::unversioned(7, ()));
+    /// let _ = edit.finish();
     /// cache.pull(subscriber, Removals::Include, &mut |_| std::ops::ControlFlow::Continue(()));
     ///
-    /// cache.remove(&clusters, &cart, now, &mut Vec::new());
+    /// let mut edit = cache.edit(now);
+    /// edit.remove(&clusters, &cart);
+    /// let _ = edit.finish();
     /// assert!(cache.may_hold(subscriber, &shop).contains(&cart));
     /// cache.pull(subscriber, Removals::Include, &mut |_| std::ops::ControlFlow::Continue(()));
     /// assert!(cache.may_hold(subscriber, &shop).is_empty());

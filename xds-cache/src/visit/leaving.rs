@@ -27,13 +27,15 @@ impl<V> Cache<V> {
     /// use std::time::Instant;
     /// use xdstp_cache::{Cache, Interest, Options, Removals, Resource};
     ///
-    /// let (now, mut woken) = (Instant::now(), Vec::new());
+    /// let now = Instant::now();
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// let cart = "cart".parse().unwrap();
     /// let mut cache = Cache::new(Options::default());
     /// let subscriber = cache.open(&clusters);
     /// cache.subscribe(subscriber, &Interest::Wildcard);
-    /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, "body"), now, &mut woken);
+    /// let mut edit = cache.edit(now);
+    /// edit.put(&clusters, &cart, Resource::unversioned(7, "body"));
+    /// let _ = edit.finish();
     /// let mut leaving = |cache: &mut Cache<&'static str>, removals| {
     ///     let mut bodies = Vec::new();
     ///     cache.pull(subscriber, removals, &mut |_| ControlFlow::Continue(()));
@@ -45,7 +47,9 @@ impl<V> Cache<V> {
     /// };
     /// assert!(leaving(&mut cache, Removals::Defer).is_empty());
     ///
-    /// cache.remove(&clusters, &cart, now, &mut woken);
+    /// let mut edit = cache.edit(now);
+    /// edit.remove(&clusters, &cart);
+    /// let _ = edit.finish();
     /// assert_eq!(leaving(&mut cache, Removals::Defer), ["body"]);
     /// assert!(leaving(&mut cache, Removals::Include).is_empty());
     /// ```

@@ -7,7 +7,7 @@ use prost::Message;
 use xds_transport::wire::parameters::Locator;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Resource};
 use xds_transport::{Dialect, Frame, Protocol};
-use xdstp_cache::{Cache, Options, ResourceError, TypeUrl, Variant};
+use xdstp_cache::{Cache, Edit, Options, ResourceError, TypeUrl, Variant};
 use xdstp_uri::ResourceName;
 
 use super::Network;
@@ -132,10 +132,8 @@ impl Server {
     fn store(&self, type_url: &str, name: &str, version: &str, frame: Frame) {
         let (type_url, name) = (TypeUrl::from(type_url), parsed(name));
         let resource = frame.into_resource(Some(version.into()));
-        self.change(|state, now| {
-            let aliases: Vec<_> = resource.value.aliases().collect();
-            state.cache.upsert_raw_with_aliases(&type_url, &name, aliases, resource, now, &mut Vec::new());
-        });
+        let aliases: Vec<_> = resource.value.aliases().collect();
+        self.edit(|edit| _ = edit.put_with_aliases(&type_url, &name, aliases, resource));
     }
 
     /// It has a variant of a resource from now on (TP2).
@@ -145,11 +143,7 @@ impl Server {
     pub fn put_variant(&self, type_url: &str, (name, variant): (&str, &Variant), version: &str, message: &[u8]) {
         let (type_url, name) = (TypeUrl::from(type_url), parsed(name));
         let resource = Frame::of_message(&type_url, message).into_resource(Some(version.into()));
-        self.change(|state, now| {
-            let mut edit = state.cache.edit(now);
-            edit.put_variant(&type_url, &name, variant, resource);
-            _ = edit.finish();
-        });
+        self.edit(|edit| _ = edit.put_variant(&type_url, &name, variant, resource));
     }
 
     /// It does not have a variant of a resource any more.
@@ -158,11 +152,7 @@ impl Server {
     /// When the name is none.
     pub fn remove_variant(&self, type_url: &str, (name, variant): (&str, &Variant)) {
         let (type_url, name) = (TypeUrl::from(type_url), parsed(name));
-        self.change(|state, now| {
-            let mut edit = state.cache.edit(now);
-            edit.remove_variant(&type_url, &name, variant);
-            _ = edit.finish();
-        });
+        self.edit(|edit| edit.remove_variant(&type_url, &name, variant));
     }
 
     /// It does not have a resource any more.
@@ -171,7 +161,7 @@ impl Server {
     /// When the name is none.
     pub fn remove(&self, type_url: &str, name: &str) {
         let name = parsed(name);
-        self.change(|state, now| state.cache.remove(&type_url.into(), &name, now, &mut Vec::new()));
+        self.edit(|edit| edit.remove(&type_url.into(), &name));
     }
 
     /// It does not send a resource, and says why (TP3), with a code of `google.rpc.Code`.
@@ -180,7 +170,7 @@ impl Server {
     /// When the name is none.
     pub fn fail(&self, type_url: &str, name: &str, code: i32, message: &str) {
         let (name, error) = (parsed(name), ResourceError::new(code, message));
-        self.change(|state, now| state.cache.fail(&type_url.into(), &name, error, now, &mut Vec::new()));
+        self.edit(|edit| edit.fail(&type_url.into(), &name, error));
     }
 
     /// It has streams and requests, and says nothing; or speaks again.
@@ -246,6 +236,14 @@ impl Server {
     /// The requests since this was looked at last, as they came.
     pub fn take_requests(&self) -> Vec<Bytes> {
         self.change(|state, _| std::mem::take(&mut state.requests))
+    }
+
+    fn edit(&self, change: impl FnOnce(&mut Edit<'_, Frame>)) {
+        self.change(|state, now| {
+            let mut edit = state.cache.edit(now);
+            change(&mut edit);
+            let _ = edit.finish();
+        });
     }
 
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut State, Instant) -> T) -> T {

@@ -163,7 +163,9 @@ mod tests {
         let (now, type_url) = (Instant::now(), TypeUrl::from("type.googleapis.com/envoy.config.cluster.v3.Cluster"));
         let mut cache = Cache::new(Options::default());
         let resource = Frame::of_message(&type_url, b"\x0a\x01a").into_resource(None);
-        cache.upsert_raw(&type_url, &"a".parse().unwrap(), resource, now, &mut Vec::new());
+        let mut edit = cache.edit(now);
+        edit.put(&type_url, &"a".parse().unwrap(), resource);
+        let _ = edit.finish();
         let mut stream = Stream::new(Protocol::Delta, Settings::default());
         let request = DeltaDiscoveryRequest { type_url: type_url.to_string(), ..DeltaDiscoveryRequest::default() };
         stream.handle_message(now, request.encode_to_vec().into(), &mut cache).unwrap();

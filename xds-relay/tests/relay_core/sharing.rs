@@ -145,7 +145,7 @@ fn rule_124_what_the_origin_sends_again_is_sent_again() {
         let client = world.client(protocol, "n");
         world.subscribe(client, ENDPOINTS, &["a"]);
         world.told(client);
-        world.origins[0].touch(ENDPOINTS, "a");
+        world.origins[0].touch(world.now, ENDPOINTS, "a");
         world.settle();
         assert_eq!(world.told(client), ["ClusterLoadAssignment a@1 again"], "{protocol:?}");
     }

@@ -87,7 +87,9 @@ impl Origins {
         self.content.remove(&key);
         self.removed.insert(key, self.serial);
         for replica in &mut self.replicas[place.origin] {
-            replica.cache(place.group).remove(&world.kinds[of].url, name, now, &mut Vec::new());
+            let mut edit = replica.cache(place.group).edit(now);
+            edit.remove(&world.kinds[of].url, name);
+            let _ = edit.finish();
         }
     }
 
@@ -158,7 +160,9 @@ fn upsert(
     now: Instant,
 ) {
     let (aliases, url) = (resource.value.aliases().collect::<Vec<_>>(), &world.kinds[of].url);
-    cache.upsert_raw_with_aliases(url, name, aliases, resource.clone(), now, &mut Vec::new());
+    let mut edit = cache.edit(now);
+    edit.put_with_aliases(url, name, aliases, resource.clone());
+    let _ = edit.finish();
 }
 
 /// The node group of an encoded node.

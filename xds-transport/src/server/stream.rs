@@ -47,7 +47,9 @@ use crate::server::view::SessionView;
 /// let mut cache = Cache::new(Options::default());
 /// // A Cluster's field 1 is its name.
 /// let resource = Frame::of_message(&clusters, b"\x0a\x07backend").into_resource(None);
-/// cache.put(&TypeRules::envoy(), &clusters, &"backend".parse().unwrap(), resource, now, &mut Vec::new()).unwrap();
+/// let mut edit = cache.edit(now);
+/// edit.put_checked(&TypeRules::envoy(), &clusters, &"backend".parse().unwrap(), resource).unwrap();
+/// let _ = edit.finish();
 ///
 /// let mut stream = Stream::new(Protocol::Delta, Settings::default());
 /// let request = DeltaDiscoveryRequest { type_url: clusters.to_string(), ..Default::default() };

@@ -75,7 +75,9 @@ impl<'a> SessionView<'a> {
     /// # let mut cache = Cache::new(Options::default());
     /// let backend = "backend".parse()?;
     /// # let resource = Frame::of_message(&clusters, b"\x0a\x07backend").into_resource(None);
-    /// # cache.put(&TypeRules::envoy(), &clusters, &backend, resource, now, &mut Vec::new()).unwrap();
+    /// # let mut edit = cache.edit(now);
+    /// # edit.put_checked(&TypeRules::envoy(), &clusters, &backend, resource).unwrap();
+    /// # let _ = edit.finish();
     /// let mut stream = Stream::new(Protocol::Delta, Settings::default());
     /// # let request = DeltaDiscoveryRequest { type_url: clusters.to_string(), ..Default::default() };
     /// # stream.handle_message(now, request.encode_to_vec().into(), &mut cache).unwrap();

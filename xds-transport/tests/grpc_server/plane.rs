@@ -137,7 +137,10 @@ impl Plane {
         payload.resize(payload.len() + bytes, b'x');
         let frame = Frame::of_message(&CDS.into(), &payload).with_wrapper(Bytes::new(), ttl, false);
         let name = ResourceName::parse(name).unwrap();
-        self.lock().upsert_raw(&CDS.into(), &name, frame.into_resource(None), now(), &mut Vec::new());
+        let mut cache = self.lock();
+        let mut edit = cache.edit(now());
+        edit.put(&CDS.into(), &name, frame.into_resource(None));
+        let _ = edit.finish();
     }
 
     pub(crate) fn serve(&self) -> Served {

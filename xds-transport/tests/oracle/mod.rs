@@ -71,10 +71,20 @@ pub(crate) fn server_stream(bytes: &[u8]) {
             (0, Ok(name)) => {
                 let version = script.next().to_string();
                 let frame = Frame::of_message(&of.into(), version.as_bytes());
-                cache.upsert_raw(&of.into(), &name, frame.into_resource(Some(version.into())), now, &mut Vec::new());
+                let mut edit = cache.edit(now);
+                edit.put(&of.into(), &name, frame.into_resource(Some(version.into())));
+                let _ = edit.finish();
             }
-            (1, Ok(name)) => cache.remove(&of.into(), &name, now, &mut Vec::new()),
-            (2, Ok(name)) => cache.answered(&of.into(), &xdstp_cache::Interest::from(name), &mut Vec::new()),
+            (1, Ok(name)) => {
+                let mut edit = cache.edit(now);
+                edit.remove(&of.into(), &name);
+                let _ = edit.finish();
+            }
+            (2, Ok(name)) => {
+                let mut edit = cache.edit(now);
+                edit.answered(&of.into(), &xdstp_cache::Interest::from(name));
+                let _ = edit.finish();
+            }
             (3, _) => now += Duration::from_millis(500),
             (4, _) => {
                 let length = usize::from(script.next());

@@ -210,8 +210,9 @@ fn rule_111_another_ttl_of_the_same_content_is_told() {
         let (rules, name) = (TypeRules::envoy(), "a".parse().unwrap());
         let resource = frame.into_resource(Some("1".into()));
         for told in [1, 0] {
-            let Server { cache, now, woken, .. } = &mut server;
-            cache.put(&rules, &ENDPOINTS.into(), &name, resource.clone(), *now, woken).unwrap();
+            let mut edit = server.cache.edit(server.now);
+            edit.put_checked(&rules, &ENDPOINTS.into(), &name, resource.clone()).unwrap();
+            server.woken.extend(edit.finish());
             assert_eq!(client.poll(&mut server).len(), told, "once");
         }
         assert_eq!(last(&client), [one("a", "1", ttl, true)]);

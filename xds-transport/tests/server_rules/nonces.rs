@@ -358,7 +358,9 @@ fn rule_035_versions_survive_a_change_of_replica() {
     assert_eq!(resource, frame().into_resource(None));
     let version = resource.version.clone();
     let mut replica = Server::origin();
-    replica.cache.upsert_raw(&CLUSTERS.into(), &"a".parse().unwrap(), resource, replica.now, &mut Vec::new());
+    let mut edit = replica.cache.edit(replica.now);
+    edit.put(&CLUSTERS.into(), &"a".parse().unwrap(), resource);
+    let _ = edit.finish();
     let mut client = Client::delta();
     let holds = &[("a", version.as_str())];
     assert_eq!(client.ask(&mut replica, &Ask { of: CLUSTERS, holds, ..Ask::default() }), ["C"]);

@@ -163,7 +163,9 @@ fn rule_124_what_the_origin_sends_again_is_sent_again() {
     let mut server = Server::with(ENDPOINTS, &["a"]);
     let mut client = Client::delta();
     client.subscribe(&mut server, ENDPOINTS, &["a"]);
-    server.cache.touch(&ENDPOINTS.into(), &"a".parse().unwrap(), &mut server.woken);
+    let mut edit = server.cache.edit(server.now);
+    edit.touch(&ENDPOINTS.into(), &"a".parse().unwrap());
+    server.woken.extend(edit.finish());
     assert_eq!(client.poll(&mut server), ["E a@1"]);
 }
 

@@ -131,7 +131,9 @@ fn rule_121_what_stands_beside_a_body_passes_byte_for_byte() {
 
     let mut server = Server::origin();
     let resource = frame.into_resource(received.version);
-    server.cache.upsert_raw(&ENDPOINTS.into(), &received.name, resource, server.now, &mut Vec::new());
+    let mut edit = server.cache.edit(server.now);
+    edit.put(&ENDPOINTS.into(), &received.name, resource);
+    let _ = edit.finish();
     let mut client = Client::delta().with_features(&[TTL]);
     let of = ENDPOINTS;
     client.try_send(&mut server, Ask { of, subscribe: &["a"], node: &client.node, ..Ask::default() }.encode()).unwrap();
@@ -206,9 +208,11 @@ fn rule_081_a_resource_of_another_type_is_not_put() {
     let rules = TypeRules::envoy();
     let resource = Frame::of_message(&ENDPOINTS.into(), &payload("a", "1")).into_resource(None);
     let name = "a".parse().unwrap();
-    let mut put = |of: &str| server.cache.put(&rules, &of.into(), &name, resource.clone(), server.now, &mut Vec::new());
+    let mut edit = server.cache.edit(server.now);
+    let mut put = |of: &str| edit.put_checked(&rules, &of.into(), &name, resource.clone());
     assert!(matches!(put(CLUSTERS), Err(Misfit::WrongType(WrongType { inside, .. })) if inside == ENDPOINTS));
     assert_eq!(put(ENDPOINTS), Ok(Outcome::Added));
+    let _ = edit.finish();
     assert_eq!(server.cache.resources().count(), 1);
 }
 
@@ -216,10 +220,11 @@ fn rule_081_a_resource_of_another_type_is_not_put() {
 fn rule_082_a_resource_with_another_name_inside_is_not_put() {
     let mut server = Server::origin();
     let rules = TypeRules::envoy();
+    let mut edit = server.cache.edit(server.now);
     let mut put = |of: &str, name: &str, inside: &str| {
         let resource = Frame::of_message(&of.into(), &payload(inside, "1")).into_resource(None);
         let name = name.parse().unwrap();
-        server.cache.put(&rules, &of.into(), &name, resource, server.now, &mut Vec::new())
+        edit.put_checked(&rules, &of.into(), &name, resource)
     };
     for inside in ["b", ""] {
         let error = put(CLUSTERS, "a", inside).unwrap_err();
@@ -232,5 +237,6 @@ fn rule_082_a_resource_with_another_name_inside_is_not_put() {
     assert_eq!(put("type.example/T", "a", "b"), Ok(Outcome::Added));
     let hosts = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
     assert_eq!(put(hosts, "routes/shop.example", "shop"), Ok(Outcome::Added), "rule 107");
+    let _ = edit.finish();
     assert_eq!(server.cache.resources().count(), 3);
 }

@@ -1,6 +1,7 @@
 //! What the origin holds, and the replicas that serve it.
 
 mod others;
+mod replica;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -8,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use xds_transport::Protocol;
 use xds_transport::{Frame, Put};
-use xdstp_cache::{Cache, Interest, Options, Resource, ResourceError, SubscriberId, Version};
+use xdstp_cache::{Interest, Resource, ResourceError, Version};
 use xdstp_uri::ResourceName;
 
-use crate::faults::{Fault, Memory};
-use crate::variants::Varied;
+pub(crate) use self::replica::Replica;
+use crate::faults::Fault;
 use crate::world::{Of, World};
 
 /// `google.rpc.Code.UNAVAILABLE`.
@@ -61,25 +62,6 @@ type Bodies = Vec<(u64, Option<u8>)>;
 
 /// Names and bodies.
 pub(crate) type Content = BTreeMap<ResourceName, u8>;
-
-pub(crate) struct Replica {
-    pub(crate) cache: Cache<Frame>,
-    pub(crate) woken: Vec<SubscriberId>,
-    pub(crate) memory: Memory,
-}
-
-impl Replica {
-    fn new(world: &World) -> Self {
-        let mut options = Options::default();
-        options.wildcard_covers_xdstp = world.setup.wildcard_covers_xdstp;
-        options.tombstones = world.setup.tombstones;
-        options.looks = world.setup.looks;
-        let mut memory = Memory::default();
-        let by_itself = world.setup.variants.filter(|form| !form.on_wire);
-        memory.selector = by_itself.map(|form| form.selector().clone()).unwrap_or_default();
-        Self { cache: Cache::new(options), woken: Vec::new(), memory }
-    }
-}
 
 impl Origin {
     pub(crate) fn new(world: &World) -> Self {
@@ -144,11 +126,13 @@ impl Origin {
             self.born[of].insert(name.clone(), self.moment);
         }
         self.content[of].insert(name.clone(), (body, resource.clone()));
-        for Replica { cache, woken, .. } in &mut self.replicas {
+        for replica in &mut self.replicas {
             let url = &world.kinds[of].url;
             match world.setup.variants {
-                Some(form) => form.put(Varied { cache, woken, url, name, now }, body, &resource),
-                None => _ = cache.put(&world.rules, url, name, resource.clone(), now, woken).unwrap(),
+                Some(form) => form.put(replica.varied(url, name, now), body, &resource),
+                None => {
+                    replica.edit(now, |edit| _ = edit.put_checked(&world.rules, url, name, resource.clone()).unwrap());
+                }
             }
         }
         if news {
@@ -184,17 +168,17 @@ impl Origin {
         let stays = self.moment.is_multiple_of(2) && self.body(of, name).is_some() && self.error(of, name).is_none();
         let varied = world.setup.variants.filter(|_| stays);
         self.forget(of, name);
-        for Replica { cache, woken, .. } in &mut self.replicas {
+        for replica in &mut self.replicas {
             let url = &world.kinds[of].url;
             match varied {
-                Some(form) => form.remove(Varied { cache, woken, url, name, now }),
-                None => cache.remove(url, name, now, woken),
+                Some(form) => form.remove(replica.varied(url, name, now)),
+                None => replica.edit(now, |edit| edit.remove(url, name)),
             }
         }
         self.give_version(world, of);
     }
 
-    pub(crate) fn touch(&mut self, world: &World, of: Of, name: usize) {
+    pub(crate) fn touch(&mut self, world: &World, of: Of, name: usize, now: Instant) {
         let name = &world.kinds[of].names[name];
         if self.body(of, name).is_some() {
             self.errors[of].remove(name);
@@ -202,8 +186,8 @@ impl Origin {
         } else if world.setup.variants.is_some() {
             return;
         }
-        for Replica { cache, woken, .. } in &mut self.replicas {
-            cache.touch(&world.kinds[of].url, name, woken);
+        for replica in &mut self.replicas {
+            replica.edit(now, |edit| edit.touch(&world.kinds[of].url, name));
         }
     }
 
@@ -225,13 +209,13 @@ impl Origin {
         self.moment += 1;
         self.ended.remove(&(of, name.clone()));
         self.errors[of].insert(name.clone(), (error.clone(), self.moment));
-        for Replica { cache, woken, .. } in &mut self.replicas {
-            cache.fail(&world.kinds[of].url, name, error.clone(), now, woken);
+        for replica in &mut self.replicas {
+            replica.edit(now, |edit| edit.fail(&world.kinds[of].url, name, error.clone()));
         }
     }
 
     /// A glob has all its members: it does not fail any more.
-    pub(crate) fn answer(&mut self, world: &World, of: Of, what: usize) {
+    pub(crate) fn answer(&mut self, world: &World, of: Of, what: usize, now: Instant) {
         let interest = &world.kinds[of].interests[what];
         let Interest::Name(glob) = interest else { return };
         if let Some((_, failed)) = self.errors[of].remove(glob) {
@@ -240,8 +224,8 @@ impl Origin {
                 self.ended.insert((of, glob.clone()), failed);
             }
         }
-        for Replica { cache, woken, .. } in &mut self.replicas {
-            cache.answered(&world.kinds[of].url, interest, woken);
+        for replica in &mut self.replicas {
+            replica.edit(now, |edit| edit.answered(&world.kinds[of].url, interest));
         }
     }
 
@@ -255,14 +239,13 @@ impl Origin {
         for (of, content) in self.content.iter().enumerate() {
             let url = &world.kinds[of].url;
             for (name, (body, resource)) in content {
-                let Replica { cache, woken, .. } = &mut anew;
                 match world.setup.variants {
-                    Some(form) => form.put(Varied { cache, woken, url, name, now }, *body, resource),
-                    None => _ = cache.upsert_raw(url, name, resource.clone(), now, woken),
+                    Some(form) => form.put(anew.varied(url, name, now), *body, resource),
+                    None => anew.edit(now, |edit| _ = edit.put(url, name, resource.clone())),
                 }
             }
             for (name, (error, _)) in &self.errors[of] {
-                anew.cache.fail(url, name, error.clone(), now, &mut anew.woken);
+                anew.edit(now, |edit| edit.fail(url, name, error.clone()));
             }
             if let Some(version) = self.type_version(of) {
                 anew.cache.set_type_version(url, Some(version));

@@ -140,14 +140,14 @@ impl<'a> Pair<'a> {
             Step::Put(of, name, body, ttl) => self.origin.put(&self.world, of, name, body, ttl, now),
             Step::Fail(of, what, code) => self.origin.fail(&self.world, of, what, code, now),
             Step::Lend(of, name, body, ttl) => self.origin.lend(&self.world, of, name, body, ttl, now),
-            Step::Answer(of, what) => self.origin.answer(&self.world, of, what),
+            Step::Answer(of, what) => self.origin.answer(&self.world, of, what, now),
             Step::Replace { new, old, route, body } => {
                 self.origin.remove(&self.world, 0, old, now);
                 self.origin.put(&self.world, 3, route, body, None, now);
                 self.origin.put(&self.world, 0, new, body, None, now);
             }
             Step::Remove(of, name) => self.origin.remove(&self.world, of, name, now),
-            Step::Touch(of, name) => self.origin.touch(&self.world, of, name),
+            Step::Touch(of, name) => self.origin.touch(&self.world, of, name, now),
             Step::Cut { client, server } => self.cut(client, server),
             Step::Stall { up, ms } => {
                 if let Some(connection) = self.connections.iter_mut().find(|one| one.attached) {

@@ -87,7 +87,9 @@ impl Server {
         let aliases: Vec<_> = frame.aliases().collect();
         let resource = frame.into_resource(Some(version.into()));
         let name = name.parse().unwrap();
-        self.cache.upsert_raw_with_aliases(&of.into(), &name, aliases, resource, self.now, &mut self.woken);
+        let mut edit = self.cache.edit(self.now);
+        edit.put_with_aliases(&of.into(), &name, aliases, resource);
+        self.woken.extend(edit.finish());
     }
 
     /// A cluster that gets its endpoints under another name.
@@ -99,17 +101,23 @@ impl Server {
     }
 
     pub(crate) fn remove(&mut self, of: &str, name: &str) {
-        self.cache.remove(&of.into(), &name.parse().unwrap(), self.now, &mut self.woken);
+        let mut edit = self.cache.edit(self.now);
+        edit.remove(&of.into(), &name.parse().unwrap());
+        self.woken.extend(edit.finish());
     }
 
     pub(crate) fn fail(&mut self, of: &str, name: &str, code: i32) {
         let error = xdstp_cache::ResourceError::new(code, "why");
-        self.cache.fail(&of.into(), &name.parse().unwrap(), error, self.now, &mut self.woken);
+        let mut edit = self.cache.edit(self.now);
+        edit.fail(&of.into(), &name.parse().unwrap(), error);
+        self.woken.extend(edit.finish());
     }
 
     pub(crate) fn answered(&mut self, of: &str, collection: &str) {
         let collection = Interest::from(collection.parse::<xdstp_uri::ResourceName>().unwrap());
-        self.cache.answered(&of.into(), &collection, &mut self.woken);
+        let mut edit = self.cache.edit(self.now);
+        edit.answered(&of.into(), &collection);
+        self.woken.extend(edit.finish());
     }
 
     /// Takes over what an origin answered over delta.
@@ -126,13 +134,15 @@ impl Server {
     fn receive(&mut self, response: Response) {
         assert_eq!(response.rejected, []);
         let of = TypeUrl::from(response.type_url);
+        let mut edit = self.cache.edit(self.now);
         for received in response.resources {
             let resource = received.frame.unwrap().into_resource(received.version);
-            self.cache.upsert_raw(&of, &received.name, resource, self.now, &mut self.woken);
+            edit.put(&of, &received.name, resource);
         }
         for name in response.removed {
-            self.cache.remove(&of, &name, self.now, &mut self.woken);
+            edit.remove(&of, &name);
         }
+        self.woken.extend(edit.finish());
     }
 }
 

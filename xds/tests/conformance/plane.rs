@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -98,17 +98,12 @@ pub(crate) fn change(shared: &Shared, change: &Value) -> Result<(), String> {
     for one in change["remove"].as_array().unwrap() {
         removed.push(named(one)?);
     }
-    shared.change(|cache, woken| {
-        let now = Instant::now();
-        removed.iter().for_each(|(type_url, name)| cache.remove(type_url, name, now, woken));
+    shared.change(|edit| {
+        removed.iter().for_each(|(type_url, name)| edit.remove(type_url, name));
         for (type_url, name, variant, resource) in put {
             match variant {
-                None => _ = cache.put(&rules, &type_url, &name, resource, now, woken).map_err(|it| it.to_string())?,
-                Some(variant) => {
-                    let mut edit = cache.edit(now);
-                    edit.put_variant(&type_url, &name, &variant, resource);
-                    woken.extend(edit.finish());
-                }
+                None => _ = edit.put_checked(&rules, &type_url, &name, resource).map_err(|it| it.to_string())?,
+                Some(variant) => _ = edit.put_variant(&type_url, &name, &variant, resource),
             }
         }
         Ok(())

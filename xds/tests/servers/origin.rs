@@ -111,7 +111,9 @@ impl Accept for Script {
         for (type_url, name, message) in resources {
             let (type_url, name) = (type_url.as_str().into(), ResourceName::parse(&name).unwrap());
             let resource = Frame::of_message(&type_url, &message).into_resource(Some("v1".into()));
-            cache.upsert_raw(&type_url, &name, resource, Instant::now(), &mut Vec::new());
+            let mut edit = cache.edit(Instant::now());
+            edit.put(&type_url, &name, resource);
+            let _ = edit.finish();
         }
         let mut edit = cache.edit(Instant::now());
         for (name, constraint, version) in variants {

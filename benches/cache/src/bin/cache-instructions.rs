@@ -159,7 +159,9 @@ fn acknowledgements(counter: &mut Counter) {
         let mut cache = ours::cache(workload, size);
         let mut stream = ours::stream(workload.asks(0, size), &mut cache);
         let name = workload.name(0).parse().unwrap();
-        cache.upsert_raw(&TYPE_URL.into(), &name, ours::resource(1), Instant::now(), &mut Vec::new());
+        let mut edit = cache.edit(Instant::now());
+        edit.put(&TYPE_URL.into(), &name, ours::resource(1));
+        let _ = edit.finish();
         assert!(stream.poll_transmit(Instant::now(), &mut cache).unwrap().is_some());
         acknowledge(counter, "ACK of one, by names subscribed", size, &mut stream, &mut cache);
     }

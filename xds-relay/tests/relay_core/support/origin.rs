@@ -98,7 +98,9 @@ impl Origin {
         let resource = frame.into_resource(Some(version.into()));
         let cache = self.caches.get_mut(node).unwrap();
         let name = name.parse().unwrap();
-        cache.upsert_raw_with_aliases(&of.into(), &name, aliases, resource, now, &mut Vec::new());
+        let mut edit = cache.edit(now);
+        edit.put_with_aliases(&of.into(), &name, aliases, resource);
+        let _ = edit.finish();
     }
 
     /// In one change, these variants of a name come, and those go: each with a body that says its version.
@@ -147,32 +149,42 @@ impl Origin {
     }
 
     /// Sends a resource again although it did not change.
-    pub(crate) fn touch(&mut self, of: &str, name: &str) {
+    pub(crate) fn touch(&mut self, now: Instant, of: &str, name: &str) {
         let cache = self.caches.get_mut("").unwrap();
-        cache.touch(&of.into(), &name.parse().unwrap(), &mut Vec::new());
+        let mut edit = cache.edit(now);
+        edit.touch(&of.into(), &name.parse().unwrap());
+        let _ = edit.finish();
     }
 
     /// Removes a resource from what a node has of its own.
     pub(crate) fn remove_from(&mut self, now: Instant, node: &str, of: &str, name: &str) {
-        self.caches.get_mut(node).unwrap().remove(&of.into(), &name.parse().unwrap(), now, &mut Vec::new());
+        let mut edit = self.caches.get_mut(node).unwrap().edit(now);
+        edit.remove(&of.into(), &name.parse().unwrap());
+        let _ = edit.finish();
     }
 
     pub(crate) fn remove(&mut self, now: Instant, of: &str, name: &str) {
         for cache in self.caches.values_mut() {
-            cache.remove(&of.into(), &name.parse().unwrap(), now, &mut Vec::new());
+            let mut edit = cache.edit(now);
+            edit.remove(&of.into(), &name.parse().unwrap());
+            let _ = edit.finish();
         }
     }
 
     pub(crate) fn fail(&mut self, now: Instant, of: &str, name: &str, error: &ResourceError) {
         for cache in self.caches.values_mut() {
-            cache.fail(&of.into(), &name.parse().unwrap(), error.clone(), now, &mut Vec::new());
+            let mut edit = cache.edit(now);
+            edit.fail(&of.into(), &name.parse().unwrap(), error.clone());
+            let _ = edit.finish();
         }
     }
 
     /// The same to a node that has resources of its own, or to everybody else.
     pub(crate) fn fail_for(&mut self, now: Instant, node: &str, of: &str, name: &str, error: &ResourceError) {
         let cache = self.caches.get_mut(node).unwrap();
-        cache.fail(&of.into(), &name.parse().unwrap(), error.clone(), now, &mut Vec::new());
+        let mut edit = cache.edit(now);
+        edit.fail(&of.into(), &name.parse().unwrap(), error.clone());
+        let _ = edit.finish();
     }
 
     /// What it holds under a name.

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use prost::{Message, Name};
-use xdstp_cache::{Cache, Options, SubscriberId, Variant};
+use xdstp_cache::{Cache, Options, Variant};
 
 use crate::grpc::server::change::{Change, Item, PutError};
 use crate::grpc::server::client::Client;
 use crate::grpc::server::client_status::ClientStatus;
 use crate::grpc::server::events::{Events, Sender};
-use crate::grpc::server::served::Served;
+use crate::grpc::server::served::ServedEdit;
 use crate::grpc::server::service::Service;
 use crate::grpc::server::shared::Shared;
 use crate::server::Settings;
@@ -99,7 +99,7 @@ impl ControlPlane {
     /// What `describe` ends with.
     pub fn change<E>(&self, describe: impl FnOnce(&mut Change<'_>) -> Result<(), E>) -> Result<(), E> {
         let items = Change::described_by(&self.shared, false, describe)?;
-        self.shared.edit(|served, woken| take(items, served, woken));
+        self.shared.edit(|edit| take(items, edit));
         Ok(())
     }
 
@@ -125,12 +125,12 @@ impl ControlPlane {
         let variant = |variant: Option<&Variant>| variant.unwrap_or(Variant::plain()).clone();
         let kept = put.map(|item| (item.type_url.clone(), item.name.clone(), variant(item.variant.as_ref())));
         let kept: HashSet<_> = kept.collect();
-        self.shared.edit(|served, woken| {
-            let there = served.cache.resources().filter(|stored| stored.resource.is_some());
+        self.shared.edit(|edit| {
+            let there = edit.cache.resources().filter(|stored| stored.resource.is_some());
             let there = there.map(|of| (of.type_url.clone(), of.name.clone(), variant(of.variant)));
             let gone: Vec<_> = there.filter(|stored| !kept.contains(stored)).collect();
-            take(items, served, woken);
-            served.vary(gone.into_iter().map(|(of, name, variant)| (of, name, variant, None)), woken);
+            take(items, edit);
+            edit.vary(gone.into_iter().map(|(of, name, variant)| (of, name, variant, None)));
         });
         Ok(())
     }
@@ -188,15 +188,15 @@ impl ClientStatus for ControlPlane {
     }
 }
 
-fn take(items: Vec<Item>, served: &mut Served, woken: &mut Vec<SubscriberId>) {
+fn take(items: Vec<Item>, edit: &mut ServedEdit<'_>) {
     let mut variants = Vec::new();
     for Item { type_url, name, variant, resource } in items {
         match (resource, variant) {
             (resource, Some(variant)) => variants.push((type_url, name, variant, resource)),
-            (Some(resource), None) => _ = served.put_fitting(&type_url, &name, resource, woken),
-            (None, None) => served.remove(&type_url, &name, woken),
+            (Some(resource), None) => _ = edit.put_fitting(&type_url, &name, resource),
+            (None, None) => edit.remove(&type_url, &name),
         }
     }
     // What takes the place of another does so in one step.
-    served.vary(variants, woken);
+    edit.vary(variants);
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use xdstp_cache::{Cache, Outcome, Resource, SubscriberId, TypeUrl, Variant};
+use xdstp_cache::{Cache, Edit, Outcome, Resource, SubscriberId, TypeUrl, Variant, Woken};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
@@ -51,75 +51,86 @@ impl Served {
         Gate { open: self.open, cache: &mut self.cache }
     }
 
+    /// A change that begins with the end of what is over.
+    fn begin(&mut self) -> ServedEdit<'_> {
+        let now = now();
+        self.cache.expire(now);
+        let mut edit = ServedEdit { cache: self.cache.edit(now), lives: &mut self.lives };
+        edit.end_what_is_over(now);
+        edit
+    }
+
+    /// Who is to be told of a change. The first one opens, and may have something for everybody who came before.
+    fn take_wakes(&mut self, woken: &Woken, opens: bool) -> Vec<Wake> {
+        if opens && !std::mem::replace(&mut self.open, true) {
+            return self.wakes.values().cloned().collect();
+        }
+        woken.iter().filter_map(|id| self.wakes.get(&id).cloned()).collect()
+    }
+}
+
+/// A change of what is served.
+pub(crate) struct ServedEdit<'a> {
+    pub(crate) cache: Edit<'a, Frame>,
+    lives: &'a mut Lives,
+}
+
+impl ServedEdit<'_> {
     /// There is what was found to fit.
     pub(crate) fn put_fitting(
         &mut self,
         type_url: &TypeUrl,
         name: &ResourceName,
         resource: Resource<Frame>,
-        woken: &mut Vec<SubscriberId>,
     ) -> Outcome {
         self.lives.set(type_url, name, resource.value.expires());
-        put_fitting(&mut self.cache, type_url, name, resource, now(), woken)
+        put_fitting(&mut self.cache, type_url, name, resource)
     }
 
-    pub(crate) fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
+    pub(crate) fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName) {
         self.lives.set(type_url, name, None);
-        self.cache.remove(type_url, name, now(), woken);
+        self.cache.remove(type_url, name);
     }
 
     /// Variants come and go, all of them in one step.
     pub(crate) fn vary(
         &mut self,
         variants: impl IntoIterator<Item = (TypeUrl, ResourceName, Variant, Option<Resource<Frame>>)>,
-        woken: &mut Vec<SubscriberId>,
     ) {
-        let mut edit = self.cache.edit(now());
         for (type_url, name, variant, resource) in variants {
             if variant.is_plain() {
                 self.lives.set(&type_url, &name, None);
             }
             match resource {
-                Some(resource) => _ = edit.put_variant(&type_url, &name, &variant, resource),
-                None => edit.remove_variant(&type_url, &name, &variant),
+                Some(resource) => _ = self.cache.put_variant(&type_url, &name, &variant, resource),
+                None => self.cache.remove_variant(&type_url, &name, &variant),
             }
         }
-        woken.extend(edit.finish());
     }
 
-    fn end_what_is_over(&mut self, woken: &mut Vec<SubscriberId>) {
-        let now = now();
-        self.cache.expire(now);
+    fn finish(self) -> Woken {
+        self.cache.finish()
+    }
+
+    fn end_what_is_over(&mut self, now: Instant) {
         while let Some((type_url, name)) = self.lives.pop(now) {
             // It may have been put again by who does not say so.
             let held = self.cache.resource(&type_url, &name).map(|resource| resource.value.expires());
             match held {
-                Some(Some(ends)) if ends <= now => self.cache.remove(&type_url, &name, now, woken),
+                Some(Some(ends)) if ends <= now => self.cache.remove(&type_url, &name),
                 Some(Some(ends)) => self.lives.set(&type_url, &name, Some(ends)),
                 Some(None) | None => {}
             }
         }
     }
-
-    /// Who is to be told of a change. The first one opens, and may have something for everybody who came before.
-    fn take_wakes(&mut self, woken: &[SubscriberId], opens: bool) -> Vec<Wake> {
-        if opens && !std::mem::replace(&mut self.open, true) {
-            return self.wakes.values().cloned().collect();
-        }
-        woken.iter().filter_map(|id| self.wakes.get(id).cloned()).collect()
-    }
 }
 
 /// One change: no stream sees a part of it.
-pub(crate) fn edit<T>(
-    of: &Arc<Mutex<Served>>,
-    opens: bool,
-    edit: impl FnOnce(&mut Served, &mut Vec<SubscriberId>) -> T,
-) -> T {
-    let mut woken = Vec::new();
+pub(crate) fn edit<T>(of: &Arc<Mutex<Served>>, opens: bool, edit: impl FnOnce(&mut ServedEdit<'_>) -> T) -> T {
     let mut served = lock(of);
-    served.end_what_is_over(&mut woken);
-    let edited = edit(&mut served, &mut woken);
+    let mut change = served.begin();
+    let edited = edit(&mut change);
+    let woken = change.finish();
     let wakes = served.take_wakes(&woken, opens);
     arm(of, &mut served);
     drop(served);
@@ -144,7 +155,7 @@ pub(crate) fn arm(of: &Arc<Mutex<Served>>, served: &mut Served) {
         let Some(of) = weak.upgrade() else { return };
         // The next one is not to wait for this one, which is about to end.
         let this = lock(&of).timer.take();
-        edit(&of, false, |_, _| ());
+        edit(&of, false, |_| ());
         drop(this);
     });
     served.timer = Some(Timer { at: next, task });

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use bytes::Bytes;
 use tonic::Status;
 use xdstp_cache::{
-    Cache, Failed, Interest, Options, Outcome, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl,
+    Cache, Edit, Failed, Interest, Options, Outcome, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl,
     Unanswered, Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
@@ -18,7 +18,7 @@ use crate::grpc::server::client::{Caller, Client, Clients};
 use crate::grpc::server::client_status::ClientStatus;
 use crate::grpc::server::events::{Event, Events, Sender, What};
 use crate::grpc::server::handle::Wake;
-use crate::grpc::server::served::{self, Served};
+use crate::grpc::server::served::{self, Served, ServedEdit};
 use crate::grpc::server::service::Service;
 use crate::put::Misfit;
 use crate::server::{Answer, NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
@@ -80,12 +80,12 @@ impl Shared {
     /// When it does not fit its type or its name: nothing is changed then.
     pub fn put(&self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<Frame>) -> Result<Outcome, Misfit> {
         resource.value.fits(&self.settings.rules, type_url, name)?;
-        Ok(self.edit(|served, woken| served.put_fitting(type_url, name, resource, woken)))
+        Ok(self.edit(|edit| edit.put_fitting(type_url, name, resource)))
     }
 
     /// It is gone.
     pub fn remove(&self, type_url: &TypeUrl, name: &ResourceName) {
-        self.edit(|served, woken| served.remove(type_url, name, woken));
+        self.edit(|edit| edit.remove(type_url, name));
     }
 
     /// Looks at the cache. Every stream waits for it.
@@ -95,14 +95,31 @@ impl Shared {
         look(&served.cache)
     }
 
-    /// Does anything else to the cache, and wakes the streams of those subscribers that it appends. What belongs together is
-    /// one change: no stream sees a part of it. What is put here is not over by itself. Where clients wait for the first change of a
+    /// Does anything else to the cache, and wakes the streams that have something to pull then. What belongs together is one
+    /// change: no stream sees a part of it. What is put here is not over by itself. Where clients wait for the first change of a
     /// [group](super::NodeGroups), this is one, whatever it does.
-    pub fn change<T>(&self, change: impl FnOnce(&mut Cache<Frame>, &mut Vec<SubscriberId>) -> T) -> T {
-        self.edit(|served, woken| change(&mut served.cache, woken))
+    ///
+    /// ```
+    /// use xds_transport::grpc::server::Shared;
+    /// use xds_transport::{Frame, server::Settings};
+    /// use xdstp_cache::{Cache, Options, ResourceError};
+    ///
+    /// let shared = Shared::new(Cache::<Frame>::new(Options::default()), Settings::default());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let cart = "cart".parse()?;
+    /// shared.change(|edit| {
+    ///     edit.remove(&clusters, &"shop".parse()?);
+    ///     edit.fail(&clusters, &cart, ResourceError::new(ResourceError::PERMISSION_DENIED, "not yours"));
+    ///     Ok::<_, xdstp_uri::ParseError>(())
+    /// })?;
+    /// assert!(shared.look(|cache| cache.error(&clusters, &cart).is_some()));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    pub fn change<T>(&self, change: impl FnOnce(&mut Edit<'_, Frame>) -> T) -> T {
+        self.edit(|of| change(&mut of.cache))
     }
 
-    pub(crate) fn edit<T>(&self, edit: impl FnOnce(&mut Served, &mut Vec<SubscriberId>) -> T) -> T {
+    pub(crate) fn edit<T>(&self, edit: impl FnOnce(&mut ServedEdit<'_>) -> T) -> T {
         served::edit(&self.served, true, edit)
     }
 
@@ -223,9 +240,9 @@ mod tests {
     use xdstp_cache::ResourceError;
 
     use super::*;
-    use crate::testing::{Edit, conforms};
+    use crate::testing::{self, conforms};
 
-    impl Edit for SharedSource {
+    impl testing::Edit for SharedSource {
         fn put(&mut self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<Frame>, _: Instant) {
             assert!(self.shared.put(type_url, name, resource).is_ok(), "nobody describes its type");
         }
@@ -234,8 +251,8 @@ mod tests {
             self.shared.remove(type_url, name);
         }
 
-        fn fail(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError, now: Instant) -> bool {
-            self.shared.change(|cache, woken| cache.fail(type_url, name, error, now, woken));
+        fn fail(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError, _: Instant) -> bool {
+            self.shared.change(|edit| edit.fail(type_url, name, error));
             true
         }
     }

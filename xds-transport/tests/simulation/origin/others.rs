@@ -5,7 +5,7 @@ use std::time::Instant;
 use xdstp_uri::ResourceName;
 
 use super::{Origin, Replica};
-use crate::variants::{Form, Varied};
+use crate::variants::Form;
 use crate::world::{Of, World};
 
 impl Origin {
@@ -23,8 +23,8 @@ impl Origin {
                 self.removed[of].insert(name.clone(), self.moment);
             }
         }
-        for Replica { cache, woken, .. } in &mut self.replicas {
-            form.vary(Varied { cache, woken, url: &world.kinds[of].url, name, now }, which, resource.as_ref());
+        for replica in &mut self.replicas {
+            form.vary(replica.varied(&world.kinds[of].url, name, now), which, resource.as_ref());
         }
     }
     /// Whether all that some replica has of a name is this one for others.

@@ -28,7 +28,9 @@ impl Accept for Aging {
             payload.extend(name.bytes());
             payload.extend([0x18, u8::try_from(version).unwrap()]);
             let resource = Frame::of_message(&CDS.into(), &payload).into_resource(None);
-            cache.upsert_raw(&CDS.into(), &name.parse().unwrap(), resource, now(), &mut Vec::new());
+            let mut edit = cache.edit(now());
+            edit.put(&CDS.into(), &name.parse().unwrap(), resource);
+            let _ = edit.finish();
         }
         Ok(cache.into())
     }

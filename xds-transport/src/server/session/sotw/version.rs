@@ -162,7 +162,9 @@ mod tests {
 
         fn put(&mut self, name: &str, version: &str) {
             let resource = Resource::new(Version::from(version), 0, Frame::new(Bytes::from_static(b"body")));
-            self.cache.upsert_raw(&self.routes, &name.parse().unwrap(), resource, self.now, &mut Vec::new());
+            let mut edit = self.cache.edit(self.now);
+            edit.put(&self.routes, &name.parse().unwrap(), resource);
+            let _ = edit.finish();
         }
 
         fn of(&mut self, running: &mut RunningHash) -> TypeHash {
@@ -215,7 +217,9 @@ mod tests {
     fn rule_033_what_goes_before_it_was_told_is_in_no_sum() {
         let mut world = World::new();
         let mut running = begun(&mut world);
-        world.cache.remove(&world.routes, &"b".parse().unwrap(), world.now, &mut Vec::new());
+        let mut edit = world.cache.edit(world.now);
+        edit.remove(&world.routes, &"b".parse().unwrap());
+        let _ = edit.finish();
         running.told(true, Some(world.cache.changes()));
         assert_eq!(world.of(&mut running), sum(&[("a", "1")]));
     }
