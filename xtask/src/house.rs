@@ -44,16 +44,6 @@ const EXCEPTIONS: &[(&str, Bound, &str)] = &[
         Bound::Function("counts", 67),
         "one decision, with all that it is made by",
     ),
-    (
-        "xds-transport/src/client/tests/delta.rs",
-        Bound::File(640),
-        "scenarios: each stands alone, and none is easier to find elsewhere",
-    ),
-    (
-        "xds-transport/src/client/tests/sotw.rs",
-        Bound::File(810),
-        "scenarios: each stands alone, and none is easier to find elsewhere",
-    ),
 ];
 
 /// Fails unless the rules are kept, and names each place where they are not.
