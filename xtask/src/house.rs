@@ -12,9 +12,10 @@ use self::source::Source;
 use crate::workspace;
 
 /// The sources that are held to the rules: a package, and the files of it whose paths begin so.
-const HELD: [(&str, &str); 3] = [
+const HELD: [(&str, &str); 4] = [
     ("xds-cache", "xds-cache/src"),
     ("xds-transport", "xds-transport/src"),
+    ("xds-transport", "xds-transport/tests"),
     ("xds-client", "xds-client/src/federation"),
 ];
 
