@@ -24,7 +24,6 @@ const APART: [(&str, [&str; 2]); 1] = [("xds-cache", ["store", "subscribers"])];
 
 /// What is broken on purpose: in which file, how far, and why. One that breaks nothing any more is an error.
 const EXCEPTIONS: &[(&str, Bound, &str)] = &[
-    ("xds-cache/src/tests/model.rs", Bound::File(780), "a model of the whole cache, to be read beside it"),
     (
         "xds-client/src/federation/routes/contested.rs",
         Bound::Function("settle_contested", 83),
