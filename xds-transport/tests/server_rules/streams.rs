@@ -1,17 +1,9 @@
-//! Streams, nodes and types: rules 1–4, 6, 7, 10–12, 93, 116, 127, 139.
+//! Streams, and what is true of all that come over one: rules 1, 3, 4, 12, 93, 127, 139.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
-use bytes::Bytes;
-use prost::Message;
-use xds_transport::server::{NodeError, ProtocolError, Settings, Source, Stream, Tally};
-use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, Node};
-use xds_transport::{Frame, Protocol};
-use xdstp_cache::{
-    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
-};
-use xdstp_uri::ResourceName;
+use xds_transport::Protocol;
+use xds_transport::server::{ProtocolError, Settings, Stream};
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, Server, seconds};
 
@@ -28,30 +20,6 @@ fn rule_001_all_ways_to_ask_lead_to_the_same_resources() {
             assert!(client.settle(&mut server).join(" ").contains("a@2"));
             server.put(CLUSTERS, "a", "1");
         }
-    }
-}
-
-#[test]
-fn rule_002_types_that_are_delta_only_are_refused_over_sotw() {
-    for of in [
-        "type.googleapis.com/envoy.config.route.v3.VirtualHost",
-        "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
-    ] {
-        let mut server = Server::with(of, &["rc/a"]);
-        server.put(CLUSTERS, "a", "1");
-        let mut client = Client::sotw();
-        let no = format!("12 (there is no state of the world of {of}: it comes over delta only)");
-        assert_eq!(client.names(&mut server, of, &["rc/a", "rc/b"]), [format!("{of} !rc/a:{no} !rc/b:{no}")]);
-        assert!(client.ack(&mut server, of).is_empty(), "it is said once");
-        server.put(of, "rc/a", "2");
-        server.remove(of, "rc/a");
-        assert!(client.poll(&mut server).is_empty());
-        assert_eq!(client.names(&mut server, of, &["rc/c"]), [format!("{of} !rc/c:{no}")]);
-        assert!(client.names(&mut server, of, &[]).is_empty(), "who asks for nothing is not refused anything");
-        assert_eq!(client.names(&mut server, CLUSTERS, &[]), ["C a@1"], "the stream goes on");
-        assert_eq!(Client::sotw().names(&mut server, of, &[]), [format!("{of} !*:{no}")], "a wildcard");
-        server.put(of, "rc/a", "1");
-        assert_eq!(Client::delta().subscribe(&mut server, of, &["rc/a"]), [format!("{of} rc/a@1")]);
     }
 }
 
@@ -106,128 +74,6 @@ fn rule_004_client_features_count_for_types_asked_for_later() {
     client.names(&mut server, ENDPOINTS, &["a"]);
     let resource = &client.sotw[1].resources[0];
     assert_eq!(resource.type_url, xds_transport::wire::RESOURCE_TYPE_URL);
-}
-
-/// A server of two tenants: what a node sees is decided by its client features.
-struct Tenants {
-    plain: Cache<Frame>,
-    featured: Cache<Frame>,
-    is_featured: bool,
-    too_long_names: usize,
-}
-
-impl Tenants {
-    fn serving() -> Self {
-        let cache = |version| {
-            let mut server = Server::origin();
-            server.put(CLUSTERS, "a", version);
-            server.cache
-        };
-        Self { plain: cache("plain"), featured: cache("featured"), is_featured: false, too_long_names: 0 }
-    }
-
-    fn cache(&mut self) -> &mut Cache<Frame> {
-        if self.is_featured { &mut self.featured } else { &mut self.plain }
-    }
-}
-
-impl Source for Tenants {
-    fn too_long_name(&mut self) {
-        self.too_long_names += 1;
-    }
-
-    fn identify(&mut self, node: &Bytes) -> Result<(), NodeError> {
-        let features = Node::decode(node.clone()).map_err(|error| NodeError::new(error.to_string()))?.client_features;
-        self.is_featured = features.iter().any(|feature| feature == "envoy.lb.does_not_support_overprovisioning");
-        Ok(())
-    }
-
-    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
-        self.cache().open(type_url)
-    }
-
-    fn close(&mut self, id: SubscriberId, tally: &Tally) {
-        Source::close(self.cache(), id, tally);
-    }
-
-    fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
-        Source::subscribe(self.cache(), id, interest)
-    }
-
-    fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
-        Source::unsubscribe(self.cache(), id, interest)
-    }
-
-    fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
-        Source::resume(self.cache(), id, held);
-    }
-
-    fn pull(
-        &mut self,
-        id: SubscriberId,
-        removals: Removals,
-        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
-    ) -> Pulled {
-        Source::pull(self.cache(), id, removals, visitor)
-    }
-
-    fn pull_errors(
-        &mut self,
-        id: SubscriberId,
-        removals: Removals,
-        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
-    ) -> bool {
-        Source::pull_errors(self.cache(), id, removals, visitor)
-    }
-
-    fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
-        Source::visit(self.cache(), id, visitor)
-    }
-
-    fn has_work(&self, id: SubscriberId) -> bool {
-        if self.is_featured { Source::has_work(&self.featured, id) } else { Source::has_work(&self.plain, id) }
-    }
-
-    fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
-        Source::look_up(if self.is_featured { &self.featured } else { &self.plain }, id, name, look);
-    }
-
-    fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
-        Source::resend(self.cache(), id, name)
-    }
-}
-
-/// What a stream is sent, whose requests come with these nodes.
-fn versions_seen(nodes: &[&Node]) -> Vec<String> {
-    let mut tenants = Tenants::serving();
-    let mut stream = Stream::new(Protocol::Delta, Settings::default());
-    let now = crate::support::any_moment();
-    let mut seen = Vec::new();
-    for node in nodes {
-        let request = Ask { of: CLUSTERS, subscribe: &["a"], node: &node.encode_to_vec(), ..Ask::default() };
-        stream.handle_message(now, request.encode(), &mut tenants).unwrap();
-        while let Some(transmit) = stream.poll_transmit(now, &mut tenants).unwrap() {
-            let response = DeltaDiscoveryResponse::decode(transmit.into_bytes()).unwrap();
-            seen.extend(response.resources.into_iter().map(|resource| resource.version));
-        }
-    }
-    seen
-}
-
-#[test]
-fn rule_006_a_node_that_changes_on_a_stream_is_shown_no_other_tenant() {
-    let plain = Node { id: "me".into(), ..Node::default() };
-    let client_features = vec!["envoy.lb.does_not_support_overprovisioning".into()];
-    let featured = Node { id: "other".into(), client_features, ..Node::default() };
-    assert_eq!(versions_seen(&[&plain, &featured, &plain]), ["plain"; 3]);
-    assert_eq!(versions_seen(&[&featured, &plain]), ["featured"; 2]);
-}
-
-#[test]
-fn rule_116_features_of_the_client_may_decide_what_it_is_sent() {
-    let client_features = vec!["envoy.lb.does_not_support_overprovisioning".into()];
-    assert_eq!(versions_seen(&[&Node { client_features, ..Node::default() }]), ["featured"]);
-    assert_eq!(versions_seen(&[&Node::default()]), ["plain"]);
 }
 
 #[test]
@@ -287,39 +133,6 @@ fn rule_127_routes_on_one_stream_do_not_wait_for_clusters_on_another() {
 }
 
 #[test]
-fn rule_007_types_have_nonces_and_wildcards_of_their_own() {
-    let mut server = Server::with(CLUSTERS, &["a"]);
-    server.put(ENDPOINTS, "a", "1");
-    let mut client = Client::sotw();
-    assert_eq!(client.names(&mut server, CLUSTERS, &[]), ["C a@1"]);
-    assert_eq!(client.names(&mut server, ENDPOINTS, &["a"]), ["E a@1"]);
-    server.put(ENDPOINTS, "a", "2");
-    assert!(client.ack(&mut server, CLUSTERS).is_empty(), "an ACK of clusters frees no endpoints");
-    assert_eq!(client.ack(&mut server, ENDPOINTS), ["E a@2"]);
-    server.put(CLUSTERS, "a", "2");
-    assert_eq!(client.poll(&mut server)[0], "C a@2");
-}
-
-#[test]
-fn rule_010_a_type_that_was_not_asked_for_is_not_sent() {
-    let mut server = Server::with(CLUSTERS, &["a"]);
-    for mut client in [Client::delta(), Client::sotw()] {
-        client.want(&mut server, ENDPOINTS, &["a"]);
-        server.put(LISTENERS, "l", "1");
-        server.put(CLUSTERS, "a", "2");
-        assert!(client.poll(&mut server).is_empty());
-    }
-}
-
-#[test]
-fn rule_011_any_type_url_is_served() {
-    let of = "type.googleapis.com/foo.Bar";
-    let mut server = Server::with(of, &["a", "b"]);
-    assert_eq!(Client::delta().subscribe(&mut server, of, &["a"]), [format!("{of} a@1")]);
-    assert_eq!(Client::sotw().names(&mut server, of, &["a"]), [format!("{of} a@1")]);
-}
-
-#[test]
 fn rule_012_a_closed_stream_leaves_nothing() {
     let mut server = Server::with(CLUSTERS, &["a"]);
     for n in 0..10_000 {
@@ -348,76 +161,6 @@ fn rule_139_every_response_says_who_answers() {
     assert_eq!(sotw.sotw[0].control_plane.as_ref().unwrap().identifier, "relay-7");
 }
 
-/// Whoever drives the stream looks after a request only if it is told to.
-#[test]
-fn what_a_stream_has_to_say_is_work() {
-    let hosts = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
-    for (of, names) in [(CLUSTERS, &[] as &[&str]), (ENDPOINTS, &["xdstp:"]), (hosts, &["refused"]), (hosts, &[])] {
-        for protocol in [Protocol::Delta, Protocol::Sotw] {
-            let mut server = Server::with(CLUSTERS, &["a"]);
-            let mut client = Client::new(Stream::new(protocol, Settings::default()));
-            assert!(!client.stream.has_work(&server.cache));
-            let resource_names: Vec<_> = names.iter().map(|name| (*name).into()).collect();
-            let request = match protocol {
-                Protocol::Delta => Ask { of, subscribe: names, ..Ask::default() }.encode(),
-                Protocol::Sotw => {
-                    let request = DiscoveryRequest { type_url: of.into(), resource_names, ..Default::default() };
-                    request.encode_to_vec().into()
-                }
-            };
-            client.try_send(&mut server, request).unwrap();
-            assert!(client.stream.has_work(&server.cache), "{protocol:?} {of} {names:?}");
-            assert_eq!(client.poll(&mut server).len(), 1, "{protocol:?} {of} {names:?}");
-            assert!(!client.stream.has_work(&server.cache), "{protocol:?} {of} {names:?}");
-        }
-    }
-}
-
-/// It is polled for the sake of an ACK only where that makes a difference; what changes meanwhile the source tells.
-#[test]
-fn an_ack_leaves_work_where_something_waited_for_it() {
-    let mut server = Server::with(CLUSTERS, &["a"]);
-    let mut client = Client::delta();
-    client.subscribe(&mut server, CLUSTERS, &["*"]);
-    server.put(CLUSTERS, "a", "changed");
-    client.drop_ack(&mut server, CLUSTERS);
-    assert!(client.stream.has_work(&server.cache));
-    assert!(!client.stream.leaves_work(server.now, &server.cache));
-
-    let mut version = 0;
-    while !client.poll(&mut server).is_empty() {
-        version += 1;
-        server.put(CLUSTERS, "a", &version.to_string());
-    }
-    assert!(version > 1, "its window is full");
-    client.drop_ack(&mut server, CLUSTERS);
-    assert!(client.stream.leaves_work(server.now, &server.cache));
-}
-
-/// Who is not asked because there is nothing to say has not waited all the while.
-#[test]
-fn rule_122_a_removal_waits_though_another_that_nobody_wants_to_hear_any_more_waited_long_ago() {
-    let mut server = Server::with(CLUSTERS, &["a", "b"]);
-    server.put(LISTENERS, "l", "1");
-    let mut settings = Settings::default();
-    settings.removals_wait = Duration::from_millis(500);
-    let mut client = Client::new(Stream::new(Protocol::Delta, settings));
-    client.subscribe(&mut server, CLUSTERS, &["a", "b"]);
-    client.subscribe(&mut server, LISTENERS, &["l"]);
-    client.settle(&mut server);
-    server.put(CLUSTERS, "a", "2");
-    server.remove(CLUSTERS, "b");
-    assert_eq!(client.poll(&mut server), ["C a@2"], "the removal waits for a listener that may yet come");
-    client.drop_ack(&mut server, CLUSTERS);
-    client.try_send(&mut server, Ask { of: CLUSTERS, unsubscribe: &["b"], ..Ask::default() }.encode()).unwrap();
-    assert!(!client.stream.leaves_work(server.now, &server.cache));
-
-    server.now += seconds(30);
-    server.remove(CLUSTERS, "a");
-    server.put(LISTENERS, "l", "2");
-    assert_eq!(client.poll(&mut server), ["L l@2"]);
-}
-
 /// Answers that are empty, errors and refusals are responses as well.
 #[test]
 fn rule_139_responses_without_resources_say_it_too_and_have_nonces_of_their_own() {
@@ -440,29 +183,5 @@ fn rule_139_responses_without_resources_say_it_too_and_have_nonces_of_their_own(
         nonces.sort();
         nonces.dedup();
         assert_eq!(nonces.len(), count, "{protocol:?}: rule 13");
-    }
-}
-
-#[test]
-fn rule_109_a_source_hears_of_each_text_that_is_too_long_for_a_name_once() {
-    let (fits, long) = ("x".repeat(64 << 10), "x".repeat((64 << 10) + 1));
-    for protocol in [Protocol::Delta, Protocol::Sotw] {
-        let mut tenants = Tenants::serving();
-        let mut stream = Stream::new(protocol, Settings::default());
-        for names in [&[&*fits, "a"][..], &[&*long, "a"], &[&*long, "a", "b"]] {
-            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-            let type_url = CLUSTERS.to_owned();
-            let request = match protocol {
-                Protocol::Delta => {
-                    DeltaDiscoveryRequest { type_url, resource_names_subscribe: names, ..Default::default() }
-                        .encode_to_vec()
-                }
-                Protocol::Sotw => {
-                    DiscoveryRequest { type_url, resource_names: names, ..Default::default() }.encode_to_vec()
-                }
-            };
-            stream.handle_message(crate::support::any_moment(), request.into(), &mut tenants).unwrap();
-        }
-        assert_eq!(tenants.too_long_names, 1, "{protocol:?}");
     }
 }

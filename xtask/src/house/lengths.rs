@@ -16,8 +16,6 @@ pub(crate) struct Long<'a> {
 /// What a file may have nevertheless, and no more than that.
 #[derive(Debug)]
 pub(crate) enum Bound {
-    /// So many lines.
-    File(usize),
     /// A function with this name of so many lines.
     Function(&'static str, usize),
 }
@@ -26,7 +24,6 @@ impl Bound {
     /// Whether it is about this, and that keeps to it.
     pub(crate) fn excuses(&self, long: &Long<'_>) -> bool {
         match (self, long.function) {
-            (Self::File(most), None) => long.lines <= *most,
             (Self::Function(name, most), Some((function, _))) => *name == function && long.lines <= *most,
             _ => false,
         }
@@ -118,9 +115,6 @@ mod tests {
     fn an_exception_excuses_what_it_names_up_to_its_bound() {
         let file = Long { function: None, lines: 401 };
         let function = Long { function: Some(("a", 1)), lines: 61 };
-        assert!(
-            Bound::File(401).excuses(&file) && !Bound::File(400).excuses(&file) && !Bound::File(401).excuses(&function)
-        );
         assert!(Bound::Function("a", 61).excuses(&function) && !Bound::Function("a", 60).excuses(&function));
         assert!(!Bound::Function("b", 61).excuses(&function) && !Bound::Function("a", 500).excuses(&file));
     }

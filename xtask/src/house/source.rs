@@ -19,10 +19,14 @@ impl Source {
         Self { path: path.into(), module, text: text.into() }
     }
 
-    /// The sources of a package but for those that a program wrote.
+    /// The sources of a package and of its tests, but for those that a program wrote.
     pub(crate) fn read_all(root: &Path, package: &str) -> Result<Vec<Self>, Box<dyn Error>> {
         let mut found = Vec::new();
         read(&root.join(package).join("src"), &format!("{package}/src"), "", &mut found)?;
+        let tests = root.join(package).join("tests");
+        if tests.is_dir() {
+            read(&tests, &format!("{package}/tests"), "tests", &mut found)?;
+        }
         found.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(found)
     }
@@ -113,6 +117,13 @@ mod tests {
         assert_eq!(bare("a('\"') b // c"), "a() b ");
         assert_eq!(bare(r#"a('\'', '\\', '\u{22}', b'"') "c" d"#), "a(, , , b)  d");
         assert_eq!(bare("fn f<'a>(b: &'a str, c: &'static str) { '/' }"), "fn f<'a>(b: &'a str, c: &'static str) {  }");
+    }
+
+    #[test]
+    fn the_tests_of_a_package_are_read_with_it() {
+        let sources = Source::read_all(&crate::workspace::root(), "xds-transport").unwrap();
+        let mut tests = sources.iter().filter(|source| source.path.starts_with("xds-transport/tests/")).peekable();
+        assert!(tests.peek().is_some() && tests.all(Source::is_test));
     }
 
     #[test]

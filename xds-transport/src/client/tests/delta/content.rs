@@ -1,0 +1,59 @@
+//! Which resources of a response are taken, and which of them are changes.
+
+use super::*;
+
+#[test]
+fn rule_062_what_was_not_asked_for_is_dropped_and_acknowledged() {
+    let mut client = client(&["a"]);
+    let update = client.accept(&delta(CDS, "n1", &[("a", "1"), ("extra", "1")], &[]));
+    assert_eq!(changed(&update), [("a", "1")]);
+    assert!(client.delta().unwrap().error_detail.is_none());
+    client.reconnect();
+    assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[("a", "1")]));
+}
+
+#[test]
+fn rule_081_a_resource_of_another_type_than_its_response_is_refused() {
+    let mut client = client(&["*"]);
+    let mut response = delta(CDS, "n1", &[("a", "1"), ("b", "1")], &[]);
+    response.resources[1].resource = Some(body(EDS, "b", ""));
+    let update = client.accept(&response);
+    assert_eq!((changed(&update), update.rejected[0].name.as_str()), (vec![("a", "1")], "b"));
+    assert!(client.delta().unwrap().error_detail.unwrap().message.contains("ClusterLoadAssignment"));
+}
+
+#[test]
+fn rule_081_over_delta_a_wrapper_is_not_wrapped_again() {
+    let mut client = client(&["*"]);
+    let mut response = delta(CDS, "n1", &[("a", "1")], &[]);
+    response.resources[0].resource = Some(wrapped(&response.resources[0]));
+    let update = client.accept(&response);
+    assert_eq!((changed(&update), update.rejected[0].name.as_str()), (vec![], "a"));
+}
+
+#[test]
+fn rule_124_what_comes_again_unasked_is_a_touch() {
+    let mut client = client(&["*", "a"]);
+    let update = client.accept(&delta(CDS, "n1", &[("a", "1")], &[]));
+    assert!(!update.changed[0].touched);
+    let update = client.accept(&delta(CDS, "n2", &[("a", "1")], &[]));
+    assert!(update.changed[0].touched);
+
+    // An answer to our own request is no touch, and nothing new.
+    client.reconnect();
+    while client.poll().is_some() {}
+    let update = client.accept(&delta(CDS, "n1", &[("a", "1")], &[]));
+    assert!(update.changed.is_empty());
+    let update = client.accept(&delta(CDS, "n2", &[("a", "1")], &[]));
+    assert!(update.changed[0].touched);
+}
+
+#[test]
+fn new_content_at_an_old_version_is_a_change() {
+    let mut client = client(&["a"]);
+    client.accept(&delta(CDS, "n1", &[("a", "1")], &[]));
+    let mut response = delta(CDS, "n2", &[("a", "1")], &[]);
+    response.resources[0].resource = Some(body(CDS, "a", "other"));
+    let update = client.accept(&response);
+    assert_eq!((changed(&update), update.changed[0].touched), (vec![("a", "1")], false));
+}

@@ -1,0 +1,58 @@
+//! Full states of what is selected.
+
+use super::*;
+use crate::support::ENDPOINTS;
+
+#[test]
+fn over_sotw_a_full_state_has_what_each_locator_selects_and_the_names() {
+    let (mut server, prod, test) = with_two_variants();
+    server.put(CLUSTERS, "plain", "7");
+    let mut client = Client::over(Protocol::Sotw, Dialect::Final, Settings::default());
+    let asked = [("cart", "env=prod"), ("cart", "env=test"), ("cart", "env=qa")];
+    let told = client.want(&mut server, CLUSTERS, &["plain"], &asked);
+    assert_eq!(told, ["cart{env=prod}@1 cart{env=test}@2 plain@bare"]);
+    change(&mut server, "cart", &[(&test, "3")], &[]);
+    assert_eq!(client.poll(&mut server), ["cart{env=prod}@1 cart{env=test}@3 plain@bare"]);
+    change(&mut server, "cart", &[], &[&test]);
+    assert_eq!(client.poll(&mut server), ["cart{env=prod}@1 plain@bare"]);
+    // It leaves what it has, and is told of what is new from then on.
+    client.want(&mut server, CLUSTERS, &["plain"], &asked[1..]);
+    change(&mut server, "cart", &[(&prod, "4")], &[]);
+    assert_eq!(client.poll(&mut server), [""; 0]);
+    change(&mut server, "cart", &[(&test, "5")], &[]);
+    assert_eq!(client.poll(&mut server), ["cart{env=test}@5 plain@bare"]);
+}
+
+#[test]
+fn over_sotw_a_locator_alone_is_no_wildcard() {
+    let (mut server, ..) = with_two_variants();
+    server.put(CLUSTERS, "other", "1");
+    let mut client = Client::over(Protocol::Sotw, Dialect::Final, Settings::default());
+    assert_eq!(client.want(&mut server, CLUSTERS, &[], &[("cart", "env=prod")]), ["cart{env=prod}@1"]);
+    assert_eq!(client.want(&mut server, CLUSTERS, &[], &[("other", "env=prod")]), ["other@1"]);
+}
+
+#[test]
+fn over_sotw_a_type_that_is_told_by_changes_is_sent_the_variant_that_changed() {
+    let mut server = Server::origin();
+    let [one, two] = ["subset=1", "subset=2"].map(constraints);
+    change_of(ENDPOINTS, &mut server, "cart", &[(&one, "1"), (&two, "2")], &[]);
+    server.put(ENDPOINTS, "other", "1");
+    let mut client = Client::over(Protocol::Sotw, Dialect::Final, Settings::default());
+    let asked = [("cart", "subset=1"), ("other", "subset=1")];
+    assert_eq!(client.want(&mut server, ENDPOINTS, &[], &asked), ["cart{subset=1}@1 other@1"]);
+    change_of(ENDPOINTS, &mut server, "cart", &[(&two, "3")], &[]);
+    assert_eq!(client.poll(&mut server), [""; 0]);
+    change_of(ENDPOINTS, &mut server, "cart", &[(&one, "4")], &[]);
+    assert_eq!(client.poll(&mut server), ["cart{subset=1}@4"]);
+}
+
+#[test]
+fn over_sotw_the_draft_wraps_what_it_selects() {
+    let mut server = Server::origin();
+    change(&mut server, "cart", &[(&parameters(&[("env", "prod")]), "1")], &[]);
+    server.put(CLUSTERS, "plain", "7");
+    let mut client = Client::over(Protocol::Sotw, Dialect::Draft, Settings::default());
+    let told = client.want(&mut server, CLUSTERS, &["plain"], &[("cart", "env=prod")]);
+    assert_eq!(told, ["cart{{env=prod}}@1"], "its names are ignored");
+}
