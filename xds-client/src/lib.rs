@@ -34,7 +34,9 @@ pub use error::Error;
 pub use event::Event;
 pub use federation::{Reason, ResourceStatus};
 #[cfg(feature = "lrs")]
-pub use load::{ClusterLoad, LoadError, LoadReporter, LoadStream, LoadStreamError, LocalityLoad};
+pub use load::{
+    ClusterLoad, EndpointLoad, LeftOut, LoadError, LoadReporter, LoadStream, LoadStreamError, LocalityLoad,
+};
 pub use resource::{Content, Raw, Resource};
 pub use unix_address::{UnixAddress, UnixAddressError};
 pub use watch::Watch;

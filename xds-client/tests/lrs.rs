@@ -62,8 +62,16 @@ async fn r029_load_is_reported_over_the_connection_of_the_server_and_anew_after_
         finished = stats[0].upstream_locality_stats[0].total_successful_requests;
     }
     assert_eq!(finished, 1);
+    // What was counted last is there before the stream ends.
+    locality.call_started();
     drop((reporter, locality));
     streams.drained().await;
+    let mut issued = 0;
+    while let Ok((_, stats)) = reports.try_recv() {
+        issued +=
+            stats.iter().flat_map(|of| &of.upstream_locality_stats).map(|of| of.total_issued_requests).sum::<u64>();
+    }
+    assert_eq!(issued, 1);
 
     // A client of one server reports to that.
     let endpoint = Endpoint::new(&address).unwrap();

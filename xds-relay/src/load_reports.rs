@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use axum::body::Body as AxumBody;
 use bytes::Bytes;
@@ -18,12 +18,13 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::metadata::MetadataMap;
 use tower_service::Service;
+use xdstp_client::federation::Share;
 use xdstp_client::upstream::{Place, Pool};
 
 use self::first_message::Begun;
 use crate::causes::with_causes;
 use crate::client_rules::{ClientRules, peer};
-use crate::metrics::{AUDIT, Denial};
+use crate::metrics::{AUDIT, Counter, Denial, LoadReportStream};
 use crate::relay_core::RelayCore;
 
 mod first_message;
@@ -72,6 +73,9 @@ impl LoadReports {
         rules: Arc<ClientRules>,
         ended: watch::Receiver<bool>,
     ) -> Self {
+        if !pools.is_empty() {
+            core.metrics().declare_load_reports(&origin);
+        }
         Self { origin, pools, core, rules, ended }
     }
 
@@ -80,18 +84,23 @@ impl LoadReports {
             let words = format!("the default origin {:?} has files, and takes no load reports", self.origin);
             return Err(Status::unimplemented(words));
         }
+        let share = self.core.admit_load_report().map_err(|error| Status::resource_exhausted(error.to_string()))?;
         let mut ended = Ended::new(self.ended.clone());
         let reports = tokio::select! {
             admitted = self.admit(reports) => to_origin(admitted?, &self.core)?,
             () = std::future::poll_fn(|cx| ended.poll(cx)) => return Err(shutting_down()),
         };
         let (answered, answer) = oneshot::channel();
-        let opening = self.open(reports.map(|body| Body::new(Reports { body, answer })));
+        let counted = self.core.metrics().load_report_stream(&self.origin);
+        let bytes = counted.up.clone();
+        let opening = self.open(reports.map(|body| Body::new(Reports { body, bytes, answer })));
         let (response, place) = tokio::select! {
             opened = opening => opened?,
             () = std::future::poll_fn(|cx| ended.poll(cx)) => return Err(shutting_down()),
         };
-        Ok(response.map(|body| Body::new(Passed { body, ended, over: false, _answered: answered, _place: place })))
+        let passed =
+            |body| Passed { body, counted, ended, over: false, _answered: answered, _place: place, _share: share };
+        Ok(response.map(|body| Body::new(passed(body))))
     }
 
     /// Who may not be the node that it says it is reports nothing.
@@ -188,6 +197,7 @@ fn of_the_connection(headers: &HeaderMap) -> Vec<HeaderName> {
 /// What the client says, as long as there is somebody to hear the answer.
 struct Reports {
     body: Begun,
+    bytes: Counter,
     answer: oneshot::Receiver<Infallible>,
 }
 
@@ -203,7 +213,11 @@ impl http_body::Body for Reports {
         if Pin::new(&mut self.answer).poll(cx).is_ready() {
             return Poll::Ready(Some(Err("the stream is over".into())));
         }
-        Pin::new(&mut self.body).poll_frame(cx).map_err(Into::into)
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if let Some(Ok(frame)) = &frame {
+            self.bytes.add(bytes_in(frame));
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -214,12 +228,15 @@ impl http_body::Body for Reports {
 /// What the origin says, up to its end, or to the relay's.
 struct Passed {
     body: Body,
+    counted: LoadReportStream,
     ended: Ended,
     over: bool,
     /// Dropped with this.
     _answered: oneshot::Sender<Infallible>,
     /// After the stream, which may be the last on its connection.
     _place: Place,
+    /// Of those that there may be.
+    _share: Share,
 }
 
 impl http_body::Body for Passed {
@@ -237,7 +254,10 @@ impl http_body::Body for Passed {
                 Poll::Ready(Some(Err(broken))) => {
                     Status::unavailable(format!("the stream to the origin broke: {}", with_causes(&broken)))
                 }
-                Poll::Ready(Some(Ok(frame))) => return Poll::Ready(Some(Ok(frame))),
+                Poll::Ready(Some(Ok(frame))) => {
+                    self.counted.down.add(bytes_in(&frame));
+                    return Poll::Ready(Some(Ok(frame)));
+                }
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => return Poll::Pending,
             }
@@ -250,6 +270,10 @@ impl http_body::Body for Passed {
         }
         Poll::Ready(Some(Ok(Frame::trailers(trailers))))
     }
+}
+
+fn bytes_in(frame: &Frame<Bytes>) -> u64 {
+    frame.data_ref().map_or(0, |data| data.len() as u64)
 }
 
 /// Resolves when streams must end.

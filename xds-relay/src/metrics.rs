@@ -15,11 +15,14 @@ use prometheus::{
 use xds_transport::Protocol;
 
 mod denial;
+mod load_reports;
 mod looked_at;
 mod reloads;
 mod stream_guard;
 
 pub(crate) use self::denial::{AUDIT, Denial};
+pub(crate) use self::load_reports::LoadReportStream;
+use self::load_reports::LoadReports;
 pub use self::looked_at::Gauges;
 pub use self::reloads::ReloadMetrics;
 use self::reloads::Reloads;
@@ -82,6 +85,7 @@ pub struct Metrics {
     upstream_nacks: IntCounterVec,
     upstream_refused: IntCounterVec,
     origin_switches: IntCounterVec,
+    load_reports: LoadReports,
     reloads: Reloads,
     state_commits: IntCounterVec,
 }
@@ -187,6 +191,7 @@ impl Metrics {
                 "Times that what is served began to come from this server of an origin in place of another.",
                 &["origin", "server"],
             ),
+            load_reports: LoadReports::new(&registry),
             reloads: Reloads::new(&registry),
             state_commits: counters(
                 &registry,

@@ -90,7 +90,7 @@ impl Reloader {
 
     /// Goes by another configuration where a relay that runs can, all at once: `clients`, where `listen` and `tls` are as they run;
     /// `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain`, `log`, and of `limits` how many
-    /// `streams`, `new_streams_per_second`, `groups`, `authorities` and `names` there may be. All else needs a restart, and stays as it was.
+    /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be. All else needs a restart, and stays as it was.
     ///
     /// Streams that are open go on, but for those of clients that may not be there any more, which are ended as denied, and
     /// of those that ask for something that is decided otherwise now, which are ended to come back.
@@ -166,6 +166,7 @@ impl Parts {
         (running.unknown, running.drain) = (config.unknown, config.drain);
         let (limits, new) = (&mut running.limits, &config.limits);
         (limits.streams, limits.new_streams_per_second) = (new.streams, new.new_streams_per_second);
+        limits.load_report_streams = new.load_report_streams;
         (limits.groups, limits.authorities, limits.names) = (new.groups, new.authorities, new.names);
         self.core.set_what_is_read_at_use(running);
         Ok(Reloaded { applied: differences(&before, running), needs_restart: differences(running, config) })

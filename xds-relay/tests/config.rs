@@ -78,7 +78,7 @@ drain: 500ms
 limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, max_upstream_request_bytes: 2 MiB, names_per_stream: 2, names: 3, types_per_stream: 10, parameter_sets_per_stream: 16,
           unfinished_request_bytes: 1 MiB, preface: 11s, first_request: 12s, stream_age: 13s, admin_idle: 14s,
           streams_per_connection: 15,
-          authorities_per_stream: 4, authorities: 5, groups: 6, streams: 7, new_streams_per_second: 8,
+          authorities_per_stream: 4, authorities: 5, groups: 6, streams: 7, new_streams_per_second: 8, load_report_streams: 17,
           requests_per_second: 9, name_bytes: 1 KiB, node_bytes: 1 MiB }
 "#;
     let file = directory.path().join("relay.yaml");
@@ -127,6 +127,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, m
     assert_eq!(times, [11, 12, 13, 14].map(Duration::from_secs));
     assert_eq!((limits.unfinished_request_bytes, limits.streams_per_connection), (1 << 20, 15));
     assert_eq!((limits.authorities, limits.groups, limits.streams), (5, 6, 7));
+    assert_eq!(limits.load_report_streams, 17);
     assert_eq!((limits.name_bytes, limits.node_bytes), (1 << 10, 1 << 20));
     assert_eq!((limits.new_streams_per_second, limits.requests_per_second, limits.types_per_stream), (8, 9, 10));
 }

@@ -26,6 +26,7 @@ fn the_table_of_metrics_is_complete() {
     metrics.declare_server("a", "b:1");
     metrics.declare_limit("streams");
     metrics.declare_state();
+    metrics.declare_load_reports("a");
     metrics.declare_denials();
     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
     let _handles = (metrics.downstream(type_url), metrics.upstream("a", type_url), metrics.reloads("a"));

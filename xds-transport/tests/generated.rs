@@ -8,6 +8,7 @@ use std::path::Path;
 fn generate(into: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
     let protos = [
+        "address.proto",
         "admin.proto",
         "config_source.proto",
         "csds.proto",

@@ -52,6 +52,7 @@ pub struct Builder {
     transport: Option<Arc<dyn Transport>>,
     selecting: Selector,
     observer: Arc<dyn Observer>,
+    metrics: Option<Arc<dyn Metrics>>,
     max_message_size: Option<usize>,
     #[cfg(feature = "state")]
     kept: Option<Place>,
@@ -83,6 +84,7 @@ impl Builder {
             transport: None,
             selecting: Selector::default(),
             observer: Arc::new(()),
+            metrics: None,
             max_message_size: None,
             #[cfg(feature = "state")]
             kept: None,
@@ -150,7 +152,7 @@ impl Builder {
     /// Tells this what happens, so that it is counted.
     #[must_use]
     pub fn metrics(self, metrics: Arc<dyn Metrics>) -> Self {
-        Self { observer: Arc::new(Counting(metrics)), ..self }
+        Self { observer: Arc::new(Counting(metrics.clone())), metrics: Some(metrics), ..self }
     }
 
     /// Speaks with the servers by this, in place of gRPC.
@@ -197,7 +199,7 @@ impl Builder {
             None => self.by_grpc(&node, Handle::try_current().map_err(|_| BuildError::NoRuntime)?),
         };
         let Made { lists, known, servers, dial, reports } = made;
-        let reporters = Reporters::new(servers, reports, encoded.clone(), self.backoff);
+        let reporters = Reporters::new(servers, reports, encoded.clone(), self.backoff, self.metrics);
         #[cfg(feature = "state")]
         let state = self.kept.map(|place| place.open(identities(&known, &node, self.protocol)));
         #[cfg(feature = "state")]

@@ -44,6 +44,11 @@ pub trait Metrics: Send + Sync + 'static {
     /// `grpc.xds_client.resource_updates_valid` and `resource_updates_invalid`: so many resources of a response were of use,
     /// changed or not, and so many were not.
     fn resource_updates(&self, _server: &str, _type_url: &str, _valid: u64, _invalid: u64) {}
+
+    /// So much of the load for a server is left out of its reports, or not told apart in them (with the feature `lrs`): more
+    /// `clusters`, `calls`, `localities`, `endpoints`, `metrics` or `categories`, as `LeftOut` counts them. It is
+    /// called by whoever counts.
+    fn load_left_out(&self, _server: &str, _what: &'static str, _count: u64) {}
 }
 
 /// How many resources of a type and an authority are in a state: `grpc.xds_client.resources`.

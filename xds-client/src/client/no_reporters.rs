@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::metrics::Metrics;
 use crate::backoff::Backoff;
 use crate::bootstrap::Server;
 
@@ -16,7 +17,13 @@ pub(crate) struct Reporters;
 impl<T: Send + Sync> OpenLoadReports for T {}
 
 impl Reporters {
-    pub(super) fn new(_: Vec<Vec<Server>>, _: Arc<dyn OpenLoadReports>, _: Bytes, _: Backoff) -> Self {
+    pub(super) fn new(
+        _: Vec<Vec<Server>>,
+        _: Arc<dyn OpenLoadReports>,
+        _: Bytes,
+        _: Backoff,
+        _: Option<Arc<dyn Metrics>>,
+    ) -> Self {
         Self
     }
 }

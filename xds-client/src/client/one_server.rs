@@ -59,7 +59,7 @@ pub(super) fn shared(endpoint: Endpoint, last_known_good: Option<Arc<dyn LastKno
         directory: Directory::of_all(lists),
         servers,
         validators,
-        reporters: Reporters::new(of_reports, reports, encoded_node.clone(), backoff),
+        reporters: Reporters::new(of_reports, reports, encoded_node.clone(), backoff, None),
         node,
         encoded_node,
         client_scope: String::new(),

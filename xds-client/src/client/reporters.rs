@@ -6,10 +6,11 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use super::metrics::Metrics;
 use crate::backoff::Backoff;
 use crate::bootstrap::Server;
 use crate::federation::{Dialed, Position};
-use crate::load::{self, LoadError, LoadReporter, LoadStream, Reporter};
+use crate::load::{self, LoadError, LoadReporter, LoadStream, Reporter, Tell};
 
 /// Opens streams of load reports.
 pub(crate) trait OpenLoadReports: Send + Sync {
@@ -24,6 +25,8 @@ pub(crate) struct Reporters {
     open: Arc<dyn OpenLoadReports>,
     node: Bytes,
     backoff: Backoff,
+    /// Is told what of load is left out.
+    tell: Tell,
     known: Mutex<HashMap<Server, Weak<Reporter>>>,
 }
 
@@ -33,8 +36,12 @@ impl Reporters {
         open: Arc<dyn OpenLoadReports>,
         node: Bytes,
         backoff: Backoff,
+        metrics: Option<Arc<dyn Metrics>>,
     ) -> Self {
-        Self { servers, open, node, backoff, known: Mutex::default() }
+        let tell = move |server: &str, what: &'static str, count: u64| {
+            metrics.iter().for_each(|metrics| metrics.load_left_out(server, what, count));
+        };
+        Self { servers, open, node, backoff, tell: Arc::new(tell), known: Mutex::default() }
     }
 
     /// To the first server that is called so.
@@ -57,7 +64,8 @@ impl Reporters {
         }
         // Not under the lock: a transport is its program's own code, which may ask for a reporter, too.
         let name: Arc<str> = server.uri().into();
-        let opened = load::new(name.clone(), &self.node, self.backoff.clone(), |stream| self.open.open(at, stream));
+        let open = |stream| self.open.open(at, stream);
+        let opened = load::new(name.clone(), &self.node, self.backoff.clone(), self.tell.clone(), open);
         let opened = opened.ok_or(LoadError::Unsupported { server: name })?;
         Ok(LoadReporter::of(self.first_of(server, opened)))
     }

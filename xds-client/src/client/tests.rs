@@ -12,6 +12,8 @@ mod lifecycle;
 mod lists;
 #[cfg(feature = "lrs")]
 mod load;
+#[cfg(feature = "lrs")]
+mod load_bounds;
 mod logs;
 mod metrics;
 mod names;

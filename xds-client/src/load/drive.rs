@@ -1,13 +1,12 @@
 //! Driving a stream of load reports with tokio and tonic.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 use xds_transport::grpc::client::Lrs;
 
 use super::stream::LoadStream;
@@ -17,16 +16,21 @@ use crate::upstream::{Place, Pool, Unreachable, chain, now, random};
 /// What a server asks for may measure so much.
 const MAX_MESSAGE_SIZE: usize = 4 << 20;
 
-/// Opens the stream over a connection of `pool` whenever it is due, in a task of its own, until the result is dropped.
+/// Opens the stream over a connection of `pool` whenever it is due, in a task of its own, until the result is dropped,
+/// and the last report is out.
 pub(crate) fn spawn(pool: Pool, stream: LoadStream) -> Box<dyn Dialed> {
-    let nudged = Arc::new(Notify::new());
-    let task = tokio::spawn(drive(pool, stream, nudged.clone())).abort_handle();
-    Box::new(Driven { nudged, task })
+    let driven = Arc::<Nudged>::default();
+    tokio::spawn(drive(pool, stream, driven.clone()));
+    Box::new(Driven(driven))
 }
 
-struct Driven {
-    nudged: Arc<Notify>,
-    task: AbortHandle,
+struct Driven(Arc<Nudged>);
+
+#[derive(Default)]
+struct Nudged {
+    notify: Notify,
+    /// Nobody has the handle any more.
+    dropped: AtomicBool,
 }
 
 enum Link {
@@ -45,10 +49,13 @@ enum Happened {
     Ended(String),
 }
 
-async fn drive(pool: Pool, mut stream: LoadStream, nudged: Arc<Notify>) -> Infallible {
+async fn drive(pool: Pool, mut stream: LoadStream, nudged: Arc<Nudged>) {
     let mut link = Link::Down;
     loop {
         stream.handle_timeout(now());
+        if nudged.dropped.load(Ordering::Acquire) {
+            return end(link, stream).await;
+        }
         if stream.should_connect(now()) {
             let pool = pool.clone();
             link = Link::Connecting(Box::pin(async move { pool.place().await }));
@@ -57,7 +64,7 @@ async fn drive(pool: Pool, mut stream: LoadStream, nudged: Arc<Notify>) -> Infal
         let happened = tokio::select! {
             biased;
             happened = link.next(|| stream.poll_transmit(now())) => happened,
-            () = nudged.notified() => continue,
+            () = nudged.notify.notified() => continue,
             () = sleep_until(due) => continue,
         };
         let ended = match (happened, &mut link) {
@@ -83,6 +90,18 @@ async fn drive(pool: Pool, mut stream: LoadStream, nudged: Arc<Notify>) -> Infal
     }
 }
 
+/// Tells what was counted last. Of a stream that is dropped while a message is on its way, HTTP/2 drops that, too.
+async fn end(link: Link, mut stream: LoadStream) {
+    let until = stream.close(now());
+    // The place goes last, which may be the last on a connection.
+    let (Link::Up { lrs, place: _place }, Some(until)) = (link, until) else { return };
+    match tokio::time::timeout_at(until.into(), lrs.finish(|| stream.poll_transmit(now()))).await {
+        Ok(Ok(())) => {}
+        Ok(Err(status)) => tracing::debug!("the last stream of load reports ended: {}", chain(&status)),
+        Err(_) => tracing::debug!("the last report of load was not taken in time"),
+    }
+}
+
 impl Link {
     /// Loses nothing when it is dropped.
     async fn next(&mut self, transmit: impl FnMut() -> Option<Bytes>) -> Happened {
@@ -103,13 +122,14 @@ impl Link {
 
 impl Dialed for Driven {
     fn nudge(&self) {
-        self.nudged.notify_one();
+        self.0.notify.notify_one();
     }
 }
 
 impl Drop for Driven {
     fn drop(&mut self) {
-        self.task.abort();
+        self.0.dropped.store(true, Ordering::Release);
+        self.0.notify.notify_one();
     }
 }
 

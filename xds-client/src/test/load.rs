@@ -79,6 +79,7 @@ pub(super) fn drive(links: &mut Vec<Link>, now: Instant, servers: &mut BTreeMap<
         let server = servers.entry(link.server.clone()).or_insert_with(State::new);
         let is_over = link.nudged.strong_count() == 0;
         if is_over {
+            link.close(now, server);
             server.load.streams -= usize::from(link.open.is_some());
             happened = true;
         } else {
@@ -96,6 +97,13 @@ impl Link {
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.stream.poll_timeout()
+    }
+
+    /// Whoever counted is gone: what was counted last is told at once.
+    fn close(&mut self, now: Instant, server: &mut State) {
+        if self.stream.close(now).is_some() {
+            self.exchange(now, server);
+        }
     }
 
     /// The server ends the stream, if there is one.

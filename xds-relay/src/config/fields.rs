@@ -65,6 +65,7 @@ pub(super) const LIMIT_FIELDS: &[&str] = &[
     "streams_per_connection",
     "streams",
     "new_streams_per_second",
+    "load_report_streams",
     "groups",
     "authorities",
     "names",

@@ -50,6 +50,8 @@ pub struct Limits {
     pub streams: usize,
     /// How many streams may be opened in a second.
     pub new_streams_per_second: u32,
+    /// How many streams of load reports there may be: each is one to the default origin, too.
+    pub load_report_streams: usize,
     /// How many node groups there may be.
     pub groups: usize,
     /// How many authorities there may be names of.
@@ -87,6 +89,7 @@ impl Default for Limits {
             streams_per_connection: 1000,
             streams: 50_000,
             new_streams_per_second: 2000,
+            load_report_streams: 50_000,
             groups: 20_000,
             authorities: 10_000,
             names: 20_000_000,
@@ -148,6 +151,7 @@ pub(super) fn limits(node: &yaml::Node) -> Result<Limits, Error> {
         streams_per_connection: rate("streams_per_connection", default.streams_per_connection)?,
         streams: number("streams", default.streams)?,
         new_streams_per_second: rate("new_streams_per_second", default.new_streams_per_second)?,
+        load_report_streams: number("load_report_streams", default.load_report_streams)?,
         groups: number("groups", default.groups)?,
         authorities: number("authorities", default.authorities)?,
         names: number("names", default.names)?,

@@ -218,6 +218,7 @@ impl Limits {
             ("streams_per_connection", self.streams_per_connection as usize),
             ("streams", self.streams),
             ("new_streams_per_second", self.new_streams_per_second as usize),
+            ("load_report_streams", self.load_report_streams),
             ("groups", self.groups),
             ("authorities", self.authorities),
             ("names", self.names),

@@ -250,6 +250,7 @@ fn bounds(limits: &Limits) -> Value {
         ("streams_per_connection", rate(limits.streams_per_connection)),
         ("streams", number(limits.streams)),
         ("new_streams_per_second", rate(limits.new_streams_per_second)),
+        ("load_report_streams", number(limits.load_report_streams)),
         ("groups", number(limits.groups)),
         ("authorities", number(limits.authorities)),
         ("names", number(limits.names)),

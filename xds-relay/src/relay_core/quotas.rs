@@ -11,13 +11,14 @@ use crate::config::Limits;
 use crate::lock::lock;
 
 /// The limits that are counted, as the configuration calls them.
-pub(crate) const KEYS: [&str; 21] = [
+pub(crate) const KEYS: [&str; 22] = [
     "admin_idle",
     "authorities",
     "authorities_per_stream",
     "connections",
     "first_request",
     "groups",
+    "load_report_streams",
     "max_request_bytes",
     "max_upstream_request_bytes",
     "name_bytes",
@@ -80,6 +81,7 @@ pub(crate) fn key_of(error: &ProtocolError) -> Option<&'static str> {
 #[derive(Debug)]
 pub(crate) struct Quotas {
     streams: Arc<Quota>,
+    load_reports: Arc<Quota>,
     new_streams: Mutex<NewStreams>,
 }
 
@@ -104,6 +106,7 @@ impl Quotas {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             streams: Quota::new("streams", "streams", limits.streams),
+            load_reports: Quota::new("load_report_streams", "streams of load reports", limits.load_report_streams),
             new_streams: Mutex::new(NewStreams::of(limits)),
         }
     }
@@ -111,10 +114,16 @@ impl Quotas {
     /// There may be so many from now on. Those there are stay.
     pub(crate) fn set(&self, limits: &Limits) {
         self.streams.set_most(limits.streams);
+        self.load_reports.set_most(limits.load_report_streams);
         let mut new_streams = lock(&self.new_streams);
         if new_streams.per_second != limits.new_streams_per_second.max(1) {
             *new_streams = NewStreams::of(limits);
         }
+    }
+
+    /// A place for one more stream of load reports.
+    pub(crate) fn load_report(&self) -> Result<Share, LimitError> {
+        Ok(self.load_reports.take()?)
     }
 
     /// A place for one more stream: not before others of this second had theirs, so that a fleet that comes back at once

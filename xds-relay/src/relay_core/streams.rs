@@ -54,6 +54,14 @@ impl RelayCore {
         Ok(Admitted { metadata: self.relays.say(Side::Downstream), seen, place })
     }
 
+    /// Whether there may be one more stream of load reports, which there is until the result is dropped.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub(crate) fn admit_load_report(&self) -> Result<Share, LimitError> {
+        self.quotas.load_report().inspect_err(|error| self.metrics.downstream_refused(error.key))
+    }
+
     /// Says of a call that is handed on to an origin, as it is, that it came by here (rule 159).
     ///
     /// # Errors

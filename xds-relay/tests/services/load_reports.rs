@@ -7,6 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::Running;
+use crate::loops::page;
 use crate::stream::{Call, Origin, Served, connect, framed, in_time, send, trailers};
 
 const PATH: &str = "x-xds-relay-path";
@@ -249,4 +250,47 @@ async fn a_relay_that_stops_ends_the_streams_of_load_reports() {
     assert_eq!(call.status().await, (14, "the relay is shutting down".to_owned()));
     assert!(served.receiving.message().await.is_err());
     in_time(relay.stopped()).await;
+}
+
+#[tokio::test]
+async fn rule_132_of_streams_of_load_reports_there_are_so_many_and_they_are_counted() {
+    let origin = Origin::listen().await;
+    let origins = format!("[{{ name: up, server: '{}' }}]", origin.address());
+    let relay = Running::start_with(&origins, "limits: { load_report_streams: 1 }").await;
+    let mut call = Call::open(relay.address, METHOD).await;
+    call.sending.send_data(framed(b"the node"), false).unwrap();
+    let mut served = origin.accept().await;
+    assert_eq!(served.receiving.message().await.unwrap().unwrap(), &b"the node"[..]);
+    let mut answers = served.respond();
+    answers.send_data(framed(&[7; 100]), false).unwrap();
+    assert_eq!(call.message().await.unwrap(), vec![7; 100]);
+
+    let words = "more than 1 streams of load reports (limits.load_report_streams of the relay)";
+    assert_eq!(Call::open(relay.address, METHOD).await.status().await, (8, words.to_owned()));
+    let counted = |lines: &'static [&'static str]| {
+        let relay = &relay;
+        async move {
+            loop {
+                let text = page(relay, "/metrics").await;
+                if lines.iter().all(|line| text.lines().any(|other| other == *line)) {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    in_time(counted(&[
+        "xds_relay_downstream_refused_total{limit=\"load_report_streams\"} 1",
+        "xds_relay_load_report_streams{origin=\"up\"} 1",
+        "xds_relay_load_report_streams_opened_total{origin=\"up\"} 1",
+        "xds_relay_load_report_bytes_total{direction=\"up\",origin=\"up\"} 13",
+        "xds_relay_load_report_bytes_total{direction=\"down\",origin=\"up\"} 105",
+    ]))
+    .await;
+    answers.send_trailers(trailers("0", "")).unwrap();
+    assert_eq!(call.status().await.0, 0);
+    in_time(counted(&["xds_relay_load_report_streams{origin=\"up\"} 0"])).await;
+    // There is room again.
+    let _next = Call::open(relay.address, METHOD).await;
+    origin.accept().await;
 }

@@ -1,5 +1,6 @@
 //! The messages of the load reporting service (LRS): what clients send where, and how that goes.
 
+pub use super::envoy::config::core::v3::{Address, SocketAddress};
 pub use super::envoy::config::endpoint::v3::cluster_stats::DroppedRequests;
 pub use super::envoy::config::endpoint::v3::{
     ClusterStats, EndpointLoadMetricStats, UnnamedEndpointLoadMetricStats, UpstreamEndpointStats, UpstreamLocalityStats,

@@ -11,13 +11,13 @@ use crate::federation::Dialed;
 use crate::upstream::Consumer;
 use crate::{ConfigSource, LoadError, LoadReporter, LoadStream, Transport};
 
-const TEN: Duration = Duration::from_secs(10);
+pub(super) const TEN: Duration = Duration::from_secs(10);
 
-fn zone(zone: &str) -> Locality {
+pub(super) fn zone(zone: &str) -> Locality {
     Locality { region: "r".into(), zone: zone.into(), sub_zone: String::new() }
 }
 
-fn reporter(world: &World) -> LoadReporter {
+pub(super) fn reporter(world: &World) -> LoadReporter {
     world.client.load_reporter(TOP).unwrap()
 }
 
@@ -43,7 +43,7 @@ fn words_of(stats: &ClusterStats) -> String {
 }
 
 /// The reports of a server since this was looked at last.
-fn reports(server: &crate::test::Server) -> Vec<Vec<String>> {
+pub(super) fn reports(server: &crate::test::Server) -> Vec<Vec<String>> {
     let reports = server.take_load_reports();
     reports.iter().map(|report| report.cluster_stats.iter().map(words_of).collect()).collect()
 }
@@ -191,53 +191,35 @@ fn r029_reporters_to_a_server_are_one_stream_which_ends_with_the_last_of_them() 
 }
 
 #[test]
-fn r029_what_nobody_holds_any_more_is_reported_once() {
+fn r029_what_was_counted_last_is_told_before_the_stream_ends() {
     let world = World::new();
-    world.top().ask_for_load(&["web", "gone"], TEN);
-    let reporter = reporter(&world);
-    let web = reporter.cluster("web", "");
-    for name in ["a", "b"] {
-        web.locality(&zone(name)).call_started();
-    }
-    reporter.cluster("gone", "").call_dropped("x");
-    web.locality(&zone("b")).call_finished(true, &[]);
-    world.network.pass(2 * TEN);
-    let last = vec!["gone 10s dropped 1 x:1".to_owned(), "web 10s a[1, 0, 0, 1] b[1, 1, 0, 0] dropped 0".to_owned()];
-    assert_eq!(reports(&world.top()), [last, vec!["web 10s dropped 0".to_owned()]]);
-
-    // Of a server that never asks, no more is kept than so much.
-    world.top().ask_for_load(&["none"], TEN);
-    let kept = reporter.cluster("kept", "");
-    for name in 0..5000 {
-        reporter.cluster(&name.to_string(), "").call_dropped("");
-        kept.locality(&zone(&name.to_string())).call_started();
-    }
-    kept.call_dropped("");
-    world.top().ask_for_load(&[], TEN);
+    world.top().ask_for_load(&["web"], TEN);
+    let (reporter, locality) = {
+        let reporter = reporter(&world);
+        let web = reporter.cluster("web", "");
+        (reporter.clone(), web.locality(&zone("a")))
+    };
     world.network.pass(TEN);
-    let report = &world.top().take_load_reports()[0].cluster_stats;
-    assert!(report.len() <= 1002, "{}", report.len());
-    let kept = report.iter().find(|stats| stats.cluster_name == "kept").unwrap();
-    assert!((1..=1000).contains(&kept.upstream_locality_stats.len()) && kept.total_dropped_requests == 1);
-}
+    world.top().take_load_reports();
+    world.network.pass(TEN / 2);
+    locality.call_started();
+    locality.call_finished(true, &[]);
+    reporter.cluster("other", "").call_dropped("x");
+    drop((reporter, locality));
+    world.network.settle();
+    assert_eq!(reports(&world.top()), [["web 5s a[1, 1, 0, 0] dropped 0"]], "of what it asks for, and at once");
+    assert_eq!(world.top().load_streams(), 0);
 
-#[test]
-fn r029_a_large_report_goes_out_in_parts_that_servers_take() {
-    let world = World::new();
-    let reporter = reporter(&world);
-    let name = |at: usize| format!("{at:04}{}", "x".repeat(4000));
-    let held: Vec<_> = (0..1000).map(|at| reporter.cluster(&name(at), "")).collect();
-    world.top().ask_for_load(&[], TEN);
-    world.network.pass(2 * TEN);
-    let parts = world.top().take_load_reports();
-    let names = parts.iter().flat_map(|part| part.cluster_stats.iter().map(|stats| stats.cluster_name.clone()));
-    let expected: Vec<_> = (0..2000).map(|at| name(at % held.len())).collect();
-    assert_eq!(names.collect::<Vec<_>>(), expected, "each of them once in each of two reports");
-    assert!(
-        parts.iter().all(|part| prost::Message::encoded_len(part) < 2 << 20) && parts.len() == 8,
-        "{}",
-        parts.len()
-    );
+    // What there is nothing to tell by, or of, is not told.
+    for asked in [true, false] {
+        let idle = world.client.load_reporter(if asked { TOP } else { OTHER }).unwrap();
+        let held = idle.cluster("web", "").locality(&zone("a"));
+        world.network.settle();
+        drop((idle, held));
+        world.network.settle();
+    }
+    assert_eq!((reports(&world.top()), world.top().load_streams()), (Vec::<Vec<String>>::new(), 0));
+    assert_eq!(world.network.server(OTHER).load_streams(), 0);
 }
 
 #[test]

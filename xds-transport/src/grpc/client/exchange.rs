@@ -65,6 +65,27 @@ impl Exchange {
         self.transmit_until(transmit, Responses::poll_next).await
     }
 
+    /// Sends all that `transmit` has, and then the end; and waits for that of the responses, which are not looked at.
+    pub(super) async fn finish(self, mut transmit: impl FnMut() -> Option<Bytes>) -> Result<(), Status> {
+        let Self { requests, mut responses, .. } = self;
+        loop {
+            tokio::select! {
+                biased;
+                room = requests.reserve() => {
+                    let Some((room, last)) = room.ok().and_then(|room| Some((room, transmit()?))) else { break };
+                    room.send(last);
+                }
+                next = std::future::poll_fn(|cx| responses.poll_next(cx)) => if next?.is_none() {
+                    return Ok(());
+                },
+            }
+        }
+        // What was handed over before goes out first.
+        drop(requests);
+        while std::future::poll_fn(|cx| responses.poll_next(cx)).await?.is_some() {}
+        Ok(())
+    }
+
     /// When bytes of a response came in last.
     pub(super) fn received_at(&self) -> Option<Instant> {
         self.received.last()

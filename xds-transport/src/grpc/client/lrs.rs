@@ -46,6 +46,23 @@ impl Lrs {
     pub async fn next(&mut self, transmit: impl FnMut() -> Option<Bytes>) -> Result<Option<Bytes>, Status> {
         self.0.next(transmit).await
     }
+
+    /// Sends what `transmit` yields until that has nothing more, ends this side, and waits for the server to end the stream: what
+    /// was sent is not lost then, as it may be if the stream is dropped. How long that may take is for who calls it to bound; what
+    /// the server asks for meanwhile is not looked at.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    ///
+    /// ```no_run
+    /// # async fn run(lrs: xds_transport::grpc::client::Lrs, last: bytes::Bytes) -> Result<(), tonic::Status> {
+    /// let mut last = Some(last);
+    /// lrs.finish(|| last.take()).await
+    /// # }
+    /// ```
+    pub async fn finish(self, transmit: impl FnMut() -> Option<Bytes>) -> Result<(), Status> {
+        self.0.finish(transmit).await
+    }
 }
 
 impl std::fmt::Debug for Lrs {
