@@ -8,7 +8,7 @@ use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Interest, Known, TypeUrl};
 
-use crate::federation::{Knows, Lack, LastKnownGood as _, Scope, ScopeKey, Unsaved, lock};
+use crate::federation::{Knows, Lack, Scope, ScopeKey, Unsaved, lock};
 use crate::state::aging::Aging;
 use crate::state::bodies::Bodies;
 use crate::state::format::{Moment, Record, SAVED_KEY, ScopeId, ScopeRecord, read_key, seal};
@@ -208,8 +208,9 @@ impl State {
         scopes: &[Arc<Scope>],
         at: Moment,
     ) -> Result<bool, StoreError> {
-        let dropped = self.take_dropped();
-        let collected = scopes.iter().chain(&dropped).try_fold(true, |all, scope| {
+        let mut dropped = self.take_dropped();
+        // What one noted that is not there any more is older than what its successor did.
+        let collected = dropped.iter().chain(scopes).try_fold(true, |all, scope| {
             let is_due = saver.is_due(&scope.key, at);
             // When an origin has confirmed what is known, all of that is noted.
             if !is_due && !scope.is_unsaved() {
@@ -225,11 +226,8 @@ impl State {
             Ok(all & collect_scope(saver, store, scope, &id, at)?)
         });
         // What could not be taken now of what is not there any more, is taken the next time.
-        for scope in dropped {
-            if scope.is_unsaved() {
-                self.dropped(scope);
-            }
-        }
+        dropped.retain(|scope| scope.is_unsaved());
+        self.drop_again(dropped);
         saver.forget_old(at);
         collected
     }

@@ -1,7 +1,11 @@
 //! What is known survives a restart of the program.
 
+mod deletions;
 mod histories;
 mod meanwhile;
+mod opening;
+mod silences;
+mod successors;
 
 use std::time::SystemTime;
 
@@ -30,13 +34,16 @@ impl Program {
         // A client looks at the clock when it reads what was kept.
         let (store, began) = (Memory::default(), (network.now(), SystemTime::now()));
         let client = client(&network, &store, protocol, features);
-        Self { world: World { network, client }, store, began, features }
+        let program = Self { world: World { network, client }, store, began, features };
+        program.save();
+        program
     }
 
-    /// Ends without a word, and starts again.
+    /// Ends without a word, and starts again: what was kept is read before anybody looks.
     fn restart(&mut self, protocol: Protocol) {
         self.world.client = client(&self.world.network, &self.store, protocol, self.features);
         self.world.network.settle();
+        self.save();
     }
 
     fn save(&self) {
@@ -47,6 +54,11 @@ impl Program {
 
     fn keys(&self) -> Vec<String> {
         self.store.list("").unwrap().entries.into_iter().map(|entry| entry.key).collect()
+    }
+
+    /// Whether anything is kept of a name.
+    fn keeps(&self, name: &str) -> bool {
+        self.keys().iter().any(|key| key.ends_with(&format!("\0{name}")))
     }
 
     fn top(&self) -> crate::test::Server {
@@ -282,5 +294,6 @@ fn another_node_or_server_is_not_served_what_is_kept() {
     let bootstrap = Bootstrap::new(Server::new(TOP, ChannelCreds::Insecure)).with_node(node);
     let builder = Client::builder(bootstrap).store(program.store.clone());
     program.world.client = builder.transport(program.world.network.clone()).build().unwrap();
+    program.save();
     assert_eq!(heard(&mut program.world.watch("x")), ["failed all: unreachable (away)"]);
 }
