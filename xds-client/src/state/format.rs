@@ -144,6 +144,11 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
+    /// This one, by the clocks of the system.
+    pub(crate) fn of_the_system() -> Self {
+        Self { now: std::time::Instant::now(), wall: SystemTime::now() }
+    }
+
     pub(crate) fn seconds(self) -> u64 {
         self.millis() / 1000
     }
