@@ -17,6 +17,7 @@ mod read;
 mod redb;
 mod save;
 mod store;
+mod unwanted;
 mod watched;
 
 pub use self::changes::Watch;

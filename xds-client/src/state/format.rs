@@ -18,6 +18,8 @@ pub(crate) const FORMAT: &str = "1";
 pub(crate) const FORMAT_KEY: &str = "xds-relay/v1/format";
 /// When anything was saved last, in seconds since 1970.
 pub(crate) const SAVED_KEY: &str = "xds-relay/v1/saved";
+/// Which runs of programs there were.
+pub(crate) const RUNS_KEY: &str = "xds-relay/v1/runs";
 pub(crate) const BODIES: &str = "xds-relay/v1/body/";
 pub(crate) const SCOPES: &str = "xds-relay/v1/scope/";
 pub(crate) const KNOWN: &str = "xds-relay/v1/known/";

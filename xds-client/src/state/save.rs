@@ -15,6 +15,7 @@ use crate::state::format::{Moment, Record, SAVED_KEY, ScopeId, ScopeRecord, read
 use crate::state::kept::State;
 use crate::state::keys::Keys;
 use crate::state::store::{Op, Store, StoreError};
+use crate::state::unwanted::{UNUSED, Unwanted};
 
 /// How much is written at once, more or less: the rest is, the next time.
 const MOST: usize = 20_000;
@@ -53,6 +54,8 @@ pub(crate) struct Saver {
     used: BTreeMap<ScopeKey, u64>,
     /// What is kept of names that went, since then, in milliseconds.
     gone: Aging,
+    /// What is kept of what nobody asked for in this run.
+    pub(crate) unwanted: Unwanted,
     /// What is kept of what nobody watches any more, since then, in milliseconds.
     left: Aging,
 }
@@ -120,6 +123,7 @@ impl Saver {
         let known: Vec<_> = known.into_iter().filter(|known| is_kept && shared(known)).collect();
         let key = scope.key_of(&of, &interest);
         let record = Record::of(known, at);
+        self.unwanted.remove(&key);
         match lack {
             Lack::Left if record.is_none() => return self.left.begin(&key, at.seconds().saturating_mul(1000)),
             Lack::Unanswered if record.is_none() => return self.left.set(&key, None),
@@ -162,6 +166,11 @@ impl Saver {
             && let Some(key) = self.left.take_over(since(LEFT), MOST_NAMES)
         {
             self.delete(key);
+        }
+        while !self.is_full()
+            && let Some(key) = self.unwanted.take_over(at.seconds().saturating_sub(UNUSED))
+        {
+            self.delete(key.as_ref().to_owned());
         }
     }
 

@@ -1,19 +1,25 @@
 //! What is known survives a restart of the program.
 
+mod alias_histories;
 mod deletions;
 mod histories;
 mod meanwhile;
 mod opening;
 mod silences;
 mod successors;
+mod unwanted;
 
 use std::time::SystemTime;
+
+use prost::Message as _;
+use xds_transport::wire::DeltaDiscoveryResponse;
 
 use super::*;
 use crate::ResourceStatus;
 use crate::state::{Memory, Store};
 
 const SECOND: Duration = Duration::from_secs(1);
+const SECOND_SERVER: &str = "second:1";
 const SDS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
 
 /// A program that keeps what it knows, and starts again.
@@ -22,6 +28,7 @@ struct Program {
     store: Memory,
     began: (Instant, SystemTime),
     features: Features,
+    servers: &'static [&'static str],
 }
 
 impl Program {
@@ -30,18 +37,23 @@ impl Program {
     }
 
     fn of(protocol: Protocol, features: Features) -> Self {
+        Self::at(protocol, features, &[TOP])
+    }
+
+    /// Of several servers, in order of preference.
+    fn at(protocol: Protocol, features: Features, servers: &'static [&'static str]) -> Self {
         let network = Network::speaking(protocol, now());
         // A client looks at the clock when it reads what was kept.
         let (store, began) = (Memory::default(), (network.now(), SystemTime::now()));
-        let client = client(&network, &store, protocol, features);
-        let program = Self { world: World { network, client }, store, began, features };
+        let client = client(&network, &store, protocol, (features, servers));
+        let program = Self { world: World { network, client }, store, began, features, servers };
         program.save();
         program
     }
 
     /// Ends without a word, and starts again: what was kept is read before anybody looks.
     fn restart(&mut self, protocol: Protocol) {
-        self.world.client = client(&self.world.network, &self.store, protocol, self.features);
+        self.world.client = client(&self.world.network, &self.store, protocol, (self.features, self.servers));
         self.world.network.settle();
         self.save();
     }
@@ -66,11 +78,36 @@ impl Program {
     }
 }
 
-fn client(network: &Network, store: &Memory, protocol: Protocol, features: Features) -> Client {
-    let server = |uri| Server::new(uri, ChannelCreds::Insecure).with_features(features);
-    let bootstrap = Bootstrap::new(server(TOP)).with_authority("a", Authority::default());
+fn client(
+    network: &Network,
+    store: &Memory,
+    protocol: Protocol,
+    (features, servers): (Features, &[&'static str]),
+) -> Client {
+    let server = |uri: &&str| Server::new(*uri, ChannelCreds::Insecure).with_features(features);
+    let mut servers = servers.iter().map(server);
+    let first = Bootstrap::new(servers.next().unwrap());
+    let bootstrap = servers.fold(first, Bootstrap::with_server);
+    let bootstrap = bootstrap.with_authority("a", Authority::default());
     let builder = Client::builder(bootstrap).protocol(protocol).store(store.clone());
     builder.transport(network.clone()).build().unwrap()
+}
+
+/// What is said next to nobody's question: a name of a type of its own.
+fn speak(server: &crate::test::Server, protocol: Protocol, name: &str) {
+    server.send(&responses::response(protocol, EDS, &[wire::wrapper(name, "1", wire::body(EDS, name, "1"))]));
+}
+
+/// A server says that these are gone, over delta.
+fn say_gone(program: &Program, names: &[&str]) {
+    let response = DeltaDiscoveryResponse {
+        type_url: CDS.into(),
+        nonce: "gone".into(),
+        removed_resources: names.iter().map(ToString::to_string).collect(),
+        ..DeltaDiscoveryResponse::default()
+    };
+    program.top().send(&response.encode_to_vec());
+    program.world.network.settle();
 }
 
 /// Over both protocols.

@@ -1,23 +1,7 @@
 //! What a server says is gone, and a program uses on; and what is gone by another name.
 
-use prost::Message as _;
-use xds_transport::wire::DeltaDiscoveryResponse;
-
 use super::*;
 use crate::ResourceStatus;
-
-/// A server says that these are gone.
-fn say_gone(program: &Program, names: &[&str]) {
-    let removed_resources = names.iter().map(ToString::to_string).collect();
-    let response = DeltaDiscoveryResponse {
-        type_url: CDS.into(),
-        nonce: "gone".into(),
-        removed_resources,
-        ..DeltaDiscoveryResponse::default()
-    };
-    program.top().send(&response.encode_to_vec());
-    program.world.network.settle();
-}
 
 /// `x`, which is asked for as `y`, too, was kept.
 fn by_alias(features: Features) -> Program {

@@ -176,7 +176,7 @@ fn a_store_that_is_opened_late_loses_nothing_that_no_server_spoke_of() {
     late.world.top().be_silent(true);
     let mut watches = [x, y, z].map(|name| late.world.watch_raw(EDS, name));
     late.world.top().send(&response(Protocol::Delta, EDS, &[wrapper(x, "2", body(EDS, x, "2"))]));
-    let removed = xds_transport::wire::DeltaDiscoveryResponse {
+    let removed = DeltaDiscoveryResponse {
         type_url: EDS.into(),
         nonce: "n".into(),
         removed_resources: vec![z.into()],

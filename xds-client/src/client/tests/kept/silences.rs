@@ -1,15 +1,6 @@
 //! A wildcard or glob that was not answered in time says nothing: it takes nothing of what is known, nor has it that that is so.
 
-use super::super::responses::response;
-use super::super::wire::{body, wrapper};
 use super::*;
-
-const SECOND_SERVER: &str = "second:1";
-
-/// It speaks of one name of a type, and of nothing that it was asked for else.
-fn speak(server: &crate::test::Server, protocol: Protocol, name: &str) {
-    server.send(&response(protocol, EDS, &[wrapper(name, "1", body(EDS, name, "1"))]));
-}
 
 #[test]
 fn what_a_wildcard_had_is_stale_while_a_server_says_nothing_of_it() {
@@ -37,13 +28,7 @@ fn what_a_wildcard_had_is_stale_while_a_server_says_nothing_of_it() {
 #[test]
 fn what_another_server_had_stays_where_the_one_that_counts_says_nothing_of_its_wildcard() {
     for protocol in [Protocol::Delta, Protocol::Sotw] {
-        let network = Network::speaking(protocol, now());
-        let (store, began) = (Memory::default(), (network.now(), SystemTime::now()));
-        let [first, second] = [TOP, SECOND_SERVER].map(|uri| Server::new(uri, ChannelCreds::Insecure));
-        let bootstrap = Bootstrap::new(first).with_server(second);
-        let builder = Client::builder(bootstrap).protocol(protocol).store(store.clone());
-        let client = builder.transport(network.clone()).build().unwrap();
-        let mut program = Program { world: World { network, client }, store, began, features: KEEPS };
+        let mut program = Program::at(protocol, KEEPS, &[TOP, SECOND_SERVER]);
         program.world.put(CDS, "x", "1");
         let mut watch = program.world.watch("*");
         program.world.network.pass(SECOND);
@@ -60,11 +45,8 @@ fn what_another_server_had_stays_where_the_one_that_counts_says_nothing_of_its_w
         assert!(!heard(&mut watch).contains(&"removed x".to_owned()), "{protocol:?}");
         assert!(program.keeps("x"), "{protocol:?}");
         second.go_down("away");
-        let bootstrap = Bootstrap::new(Server::new(TOP, ChannelCreds::Insecure));
-        let bootstrap = bootstrap.with_server(Server::new(SECOND_SERVER, ChannelCreds::Insecure));
-        let builder = Client::builder(bootstrap).protocol(protocol).store(program.store.clone());
-        program.world.client = builder.transport(program.world.network.clone()).build().unwrap();
-        program.save();
+        drop(watch);
+        program.restart(protocol);
         let mut again = program.world.watch("*");
         program.world.network.pass(SECOND);
         assert!(heard(&mut again).contains(&"put x 1".to_owned()), "{protocol:?}");
