@@ -1,18 +1,18 @@
 //! A store takes as long as it takes: nobody waits for it who does not ask to.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, ThreadId};
 
 use super::*;
 use crate::state::{Commit, Compare, Listing, Op, Revision, StoreError, Watch as Changes};
 
-/// A store that is at hand, or fails, or hangs for as long as somebody holds a lock.
+/// A store that is at hand, or fails, or hangs for as long as somebody has the other end of a channel.
 #[derive(Clone, Default)]
 struct Slow {
     inner: Memory,
     fails: bool,
-    gate: Arc<Mutex<()>>,
+    hangs: Arc<Mutex<Option<mpsc::Receiver<()>>>>,
     /// Who came.
     callers: Arc<Mutex<Vec<ThreadId>>>,
 }
@@ -20,7 +20,8 @@ struct Slow {
 impl Store for Slow {
     fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
         self.callers.lock().unwrap().push(thread::current().id());
-        drop(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
+        let hangs = self.hangs.lock().unwrap().take();
+        hangs.into_iter().for_each(|until| _ = until.recv());
         match self.fails {
             true => Err(StoreError::Io(io::Error::other("nobody is there"))),
             false => self.inner.list(prefix),
@@ -60,12 +61,12 @@ async fn why_a_store_cannot_be_read_is_said_by_who_flushes() {
 
 #[tokio::test(start_paused = true)]
 async fn who_flushes_to_a_disk_that_hangs_is_told_so() {
-    let store = Slow::default();
-    let gate = store.gate.lock().unwrap();
+    let (answers, hangs) = mpsc::channel::<()>();
+    let store = Slow { hangs: Arc::new(Mutex::new(Some(hangs))), ..Slow::default() };
     let client = keeping(&store);
     let error = client.flush().await.unwrap_err();
     assert_eq!(error.to_string(), "nothing is kept: the disk has not taken it within 10 s");
     // Nor is it waited for at the end.
     drop(client);
-    drop(gate);
+    drop(answers);
 }
