@@ -52,13 +52,6 @@ impl<V> Cache<V> {
         }
     }
 
-    /// Notes that what is known elsewhere of a name or collection may not be so, though nothing of it changed here.
-    pub fn note(&mut self, type_url: &TypeUrl, interest: Interest) {
-        if let Some(notes) = self.store.notes.as_mut().filter(|notes| !notes.is_all()) {
-            notes.note(type_url.clone(), interest);
-        }
-    }
-
     /// What is known of a name, or of a collection itself: as a [`snapshot`](Self::snapshot) has it, but for errors.
     pub fn known_of(&self, type_url: &TypeUrl, interest: &Interest, now: Instant) -> Vec<Known<&V>> {
         let Some(type_key) = self.store.type_keys.get(type_url).copied() else { return Vec::new() };

@@ -4,6 +4,7 @@
 //! and a [`LastKnownGood`](crate::federation::LastKnownGood) of a [`Federation`](crate::federation::Federation).
 
 mod aging;
+mod aliases;
 mod bodies;
 mod changes;
 mod format;

@@ -80,13 +80,6 @@ fn what_loses_an_alias_is_noted_whatever_takes_it() {
 }
 
 #[test]
-fn what_somebody_has_noted_is_noted_though_it_did_not_change() {
-    let mut world = noting();
-    world.cache.note(&world.of, interest("a"));
-    assert_eq!(noted(&mut world), of(&[("a", &[])]));
-}
-
-#[test]
 fn of_too_many_only_that_is_noted() {
     let mut world = noting();
     for number in 0..101 {

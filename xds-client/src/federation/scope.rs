@@ -14,7 +14,6 @@ use xdstp_cache::{Cache, Options, Resource, TypeUrl, Version, Woken};
 use crate::federation::demand::Demand;
 use crate::federation::lock::lock;
 use crate::federation::request_room::RequestRoom;
-use crate::federation::scope::other_names::OtherNames;
 use crate::federation::scope::recall::Recall;
 use crate::federation::scope::said_gone::SaidGone;
 use crate::federation::scope::several::Several;
@@ -86,8 +85,6 @@ struct State {
     rests_since: Option<Instant>,
     /// What was known of it before a restart.
     recall: Option<Box<Recall>>,
-    /// What that and what came may be asked for by, too, where it is kept.
-    other_names: OtherNames,
     /// What is to be taken of what went, by who keeps it.
     said_gone: SaidGone,
     /// Whether a server can be reached, for watches.
@@ -174,7 +171,6 @@ impl Scope {
             asks_at: None,
             rests_since: None,
             recall: None,
-            other_names: OtherNames::default(),
             said_gone: SaidGone::default(),
             reach: hearing::Reach::default(),
             several: None,

@@ -114,7 +114,7 @@ pub(crate) struct Record {
     #[prost(string, tag = "2")]
     version: String,
     #[prost(string, repeated, tag = "3")]
-    aliases: Vec<String>,
+    pub(crate) aliases: Vec<String>,
     /// What its wrapper says beside.
     #[prost(bytes = "bytes", tag = "4")]
     wrapper: Bytes,

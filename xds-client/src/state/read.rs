@@ -164,6 +164,7 @@ impl Read {
                 saver.bodies.read(&entry.key, *hash, record.content.is_some());
             }
             saver.note_gone(&entry.key, record.gone);
+            saver.aliases.set(&entry.key, &record.aliases);
             let shared = body.as_ref().filter(|_| record.content.is_none()).map_or(0, |(_, body)| body.len());
             saver.unwanted.add(&entry.key, entry.revision, asked, entry.key.len() + entry.value.len() + shared);
             let known = record.known(of, interest, body.map(|(_, body)| body), at);

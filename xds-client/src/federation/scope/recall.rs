@@ -29,6 +29,8 @@ const AT_HAND: Duration = Duration::from_secs(30);
 pub(super) struct Recall {
     /// What nobody is served yet, the next one last.
     pub(super) aside: Vec<Known<Frame>>,
+    /// What else that may be asked for by.
+    other_names: OtherNames,
     /// What of that was passed over, because the origin is there and nobody wants it.
     passed: Vec<Known<Frame>>,
     /// All that stands aside was.
@@ -84,11 +86,14 @@ pub(super) type Held = BTreeMap<TypeUrl, (Vec<(ResourceName, Resource<Frame>)>, 
 
 impl Recall {
     pub(super) fn new(known: Vec<Known<Frame>>, confirms: Confirms) -> Self {
-        Self { aside: known.into_iter().rev().collect(), confirms, ..Self::default() }
+        let mut other_names = OtherNames::default();
+        other_names.add(&known);
+        Self { aside: known.into_iter().rev().collect(), other_names, confirms, ..Self::default() }
     }
 
     /// This was known before, too, but for what is `gone` since.
     pub(super) fn add(&mut self, known: Vec<Known<Frame>>, gone: HashSet<(TypeUrl, ResourceName)>) {
+        self.other_names.add(&known);
         // It is served behind what there is.
         self.aside.splice(0..0, known.into_iter().rev());
         self.said.extend(gone);
@@ -110,10 +115,13 @@ impl Recall {
         }
     }
 
-    /// This counts no more than if the origin had spoken of it.
-    pub(super) fn passes_by(&mut self, type_url: &TypeUrl, name: &ResourceName) {
-        if !self.aside.is_empty() {
-            self.said.insert((type_url.clone(), name.clone()));
+    /// The origin said that a name is gone, or another's. What stands aside is not to be had by it, and what was wanted by it alone
+    /// counts no more than if the origin had spoken of that.
+    pub(super) fn part(&mut self, type_url: &TypeUrl, alias: &ResourceName, demand: Option<&Demand>) {
+        let Some(name) = self.other_names.end(type_url, alias) else { return };
+        let wants = |name: &_| demand.is_some_and(|demand| demand.wants_by(type_url, name));
+        if !self.other_names.all_of(type_url, &name).any(wants) {
+            self.said.insert((type_url.clone(), name));
         }
     }
 
@@ -193,7 +201,7 @@ impl Recall {
         &mut self,
         most: usize,
         mut made: Option<Made>,
-        (demand, other_names): (Option<&Demand>, &OtherNames),
+        demand: Option<&Demand>,
         edit: &mut Edit<'_, Frame>,
     ) -> bool {
         for _ in 0..most {
@@ -226,7 +234,7 @@ impl Recall {
                 continue;
             }
             if let Known::Present { type_url, name, aliases, .. } = &mut known {
-                aliases.retain(|alias| other_names.has(type_url, alias, name));
+                aliases.retain(|alias| self.other_names.has(type_url, alias, name));
             }
             let is_there = edit.recall(known);
             untold.into_iter().for_each(|wish| self.is_untold(wish, is_there));
@@ -257,7 +265,7 @@ impl Recall {
         self.rests = !self.aside.is_empty();
         self.waits_until = None;
         if !self.rests {
-            self.said = HashSet::new();
+            (self.said, self.other_names) = (HashSet::new(), OtherNames::default());
         }
         self.looks_after = Some(Bound::Unbounded);
         // What was not taken is not kept any longer.

@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use xds_transport::Frame;
 use xds_transport::client::Command;
-use xdstp_cache::{Interest, Known, TypeUrl, Woken};
+use xdstp_cache::{Known, TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
-use super::other_names::OtherNames;
 use super::recall::{Confirms, Due, Held, Made, Recall};
 use super::{BATCH, Scope, State};
 use crate::federation::changes::Changes;
@@ -24,7 +23,6 @@ impl Scope {
         let state = self.state.get_mut();
         state.cache.note_changes(MOST);
         if !known.is_empty() {
-            state.other_names.add(&known);
             state.recall = Some(Box::new(Recall::new(known, confirms)));
         }
         self
@@ -45,7 +43,6 @@ impl Scope {
                 _ => None,
             });
             let gone = gone.collect();
-            state.other_names.add(&known);
             let recall = state.recall.get_or_insert_with(|| Box::new(Recall::new(Vec::new(), confirms)));
             recall.add(known, gone);
         }
@@ -113,9 +110,9 @@ impl Scope {
         let mut over = true;
         let made = self.terms.as_ref().map(|terms| self.remake(most, terms));
         self.change(|state| {
-            let State { recall: Some(recall), cache, demand, other_names, .. } = state else { return Woken::default() };
+            let State { recall: Some(recall), cache, demand, .. } = state else { return Woken::default() };
             let mut edit = cache.edit(now);
-            over = recall.serve(most, made, (demand.as_ref(), other_names), &mut edit);
+            over = recall.serve(most, made, demand.as_ref(), &mut edit);
             edit.finish()
         });
         over
@@ -169,32 +166,14 @@ impl State {
         }
     }
 
-    /// The origin said that these names are gone, or are those of others: what is kept is not to be had by them, and what was wanted
-    /// by them alone is gone with them.
-    pub(super) fn part(&mut self, type_url: &TypeUrl, changes: &Changes, watched: bool) {
-        let Self { recall, cache, demand, said_gone, other_names, .. } = self;
-        let mut leave = |other_names: &OtherNames, name: ResourceName, is_gone: bool| {
-            let wants = |name: &_| demand.as_ref().is_some_and(|demand| demand.wants_by(type_url, name));
-            if other_names.all_of(type_url, &name).any(wants) {
-                return;
-            }
-            recall.iter_mut().for_each(|recall| recall.passes_by(type_url, &name));
-            if is_gone && watched {
-                cache.note(type_url, Interest::Name(name.clone()));
-                said_gone.went_unseen(type_url, name);
-            }
-        };
-        for alias in changes.removed.iter().filter(|_| !changes.unsaid) {
-            if let Some(name) = other_names.end(type_url, alias) {
-                leave(other_names, name, true);
-            }
+    /// The origin said that these names are gone, or those of others: what stands aside is not to be had by them.
+    pub(super) fn part(&mut self, type_url: &TypeUrl, changes: &Changes) {
+        let Self { recall: Some(recall), demand, .. } = self else { return };
+        for name in changes.removed.iter().filter(|_| !changes.unsaid) {
+            recall.part(type_url, name, demand.as_ref());
         }
-        if !changes.by_alias || !watched && other_names.is_empty() {
-            return;
-        }
-        for changed in &changes.changed {
-            let others = other_names.came(type_url, &changed.name, changed.resource.value.aliases());
-            others.into_iter().for_each(|name| leave(other_names, name, false));
+        for changed in changes.changed.iter().filter(|_| changes.by_alias) {
+            changed.resource.value.aliases().for_each(|alias| recall.part(type_url, &alias, demand.as_ref()));
         }
     }
 

@@ -18,14 +18,7 @@ pub(super) struct SaidGone(HashSet<Wish>);
 impl SaidGone {
     /// The origin said that this is gone, and it is.
     pub(super) fn went(&mut self, edit: &Edit<'_, Frame>, type_url: &TypeUrl, name: ResourceName) {
-        if edit.resource(type_url, &name).is_none() {
-            self.went_unseen(type_url, name);
-        }
-    }
-
-    /// The same of what nobody had yet.
-    pub(super) fn went_unseen(&mut self, type_url: &TypeUrl, name: ResourceName) {
-        if self.0.len() < MOST {
+        if self.0.len() < MOST && edit.resource(type_url, &name).is_none() {
             self.0.insert((type_url.clone(), Interest::Name(name)));
         }
     }

@@ -160,7 +160,7 @@ impl Scope {
         if self.is_watched() {
             state.keep_versions(type_url, &mut changes);
         }
-        state.part(type_url, &changes, self.is_watched());
+        state.part(type_url, &changes);
         let Changes { changed, removed, errors, .. } = &changes;
         let names = changed.iter().map(|changed| &changed.name).chain(removed);
         state.hears(type_url, names.chain(errors.iter().map(|(name, _)| name)));

@@ -18,6 +18,8 @@ pub struct Knows {
     pub known: Vec<Known<Frame>>,
     /// Why nothing is, if that is so.
     pub lack: Lack,
+    /// A program's origin said that there is no such name, be it an alias of what is there.
+    pub is_said: bool,
 }
 
 /// Why nothing is known.
@@ -92,11 +94,12 @@ impl Scope {
             Interest::Name(name) if !name.is_glob() => demand.wants_by(&of.0, name),
             collection => demand.wants(&of.0, collection),
         };
-        let lack = match state.said_gone.take(&of) || !self.is_watched() {
+        let is_said = state.said_gone.take(&of);
+        let lack = match is_said || !self.is_watched() {
             true => Lack::Gone,
             false if state.demand.as_ref().is_some_and(wants) => Lack::Unanswered,
             false => Lack::Left,
         };
-        Knows { of, known, lack }
+        Knows { of, known, lack, is_said }
     }
 }

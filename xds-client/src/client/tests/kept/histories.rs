@@ -22,11 +22,13 @@ enum Step {
     End,
     /// Everything is watched, or not any more.
     All(bool),
-    /// Another server says something, and nothing of any name.
-    Speak,
+    /// The server is away, and another one says something, of no name and long nothing else.
+    Switch,
+    /// All watches are left, and what they were of is dropped before they are there again.
     Sweep,
     Save,
-    Restart,
+    /// With what was watched, or without.
+    Restart(bool),
     Pass(u64),
 }
 
@@ -41,10 +43,10 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<bool>().prop_map(Step::Silent),
         1 => Just(Step::End),
         2 => any::<bool>().prop_map(Step::All),
-        2 => Just(Step::Speak),
+        1 => Just(Step::Switch),
         2 => Just(Step::Sweep),
         4 => Just(Step::Save),
-        2 => Just(Step::Restart),
+        3 => any::<bool>().prop_map(Step::Restart),
         3 => prop_oneof![0..3_u64, 10..20_u64, 60..70_u64].prop_map(Step::Pass),
     ]
 }
@@ -135,14 +137,20 @@ impl History {
         program.world.network.server(SECOND_SERVER).be_silent(true);
         let names = [(); NAMES].map(|()| Name::default());
         let (all, all_has) = (None, BTreeMap::new());
-        let mut history =
-            Self { program, setting, names, version: 0, down: false, silent: false, ran: 0, all, all_has, other: None };
-        history.begin();
-        history
+        Self { program, setting, names, version: 0, down: false, silent: false, ran: 0, all, all_has, other: None }
     }
 
-    fn begin(&mut self) {
-        self.other = self.setting.two.then(|| self.program.world.watch_raw(EDS, "e"));
+    /// Nothing is watched. What was, is returned.
+    fn leave_all(&mut self) -> Vec<usize> {
+        (self.all, self.other, self.all_has) = (None, None, BTreeMap::new());
+        let watched = (0..NAMES).filter(|at| self.names[*at].watch.is_some()).collect();
+        self.names.iter_mut().for_each(|name| (name.watch, name.has) = (None, None));
+        watched
+    }
+
+    fn watch_again(&mut self, all: bool, watched: &[usize]) {
+        self.act(Step::All(all));
+        watched.iter().for_each(|at| self.act(Step::Watch(*at)));
     }
 
     fn act(&mut self, step: Step) {
@@ -180,8 +188,21 @@ impl History {
             Step::All(true) if self.all.is_none() => self.all = Some(self.program.world.client.watch(CDS, "*")),
             Step::All(true) => {}
             Step::All(false) => (self.all, self.all_has) = (None, BTreeMap::new()),
-            Step::Speak => speak(&self.program.world.network.server(SECOND_SERVER), self.setting.protocol, "e"),
-            Step::Sweep => self.program.world.client.sweep(self.program.world.network.now()),
+            Step::Switch if self.setting.two => {
+                self.act(Step::Down(true));
+                self.other = Some(self.program.world.client.watch(EDS, &version));
+                self.act(Step::Pass(5));
+                speak(&self.program.world.network.server(SECOND_SERVER), self.setting.protocol, &version);
+                self.act(Step::Pass(40));
+            }
+            Step::Switch => {}
+            Step::Sweep => {
+                let all = self.all.is_some();
+                let watched = self.leave_all();
+                self.program.world.network.settle();
+                self.program.world.client.sweep(self.program.world.network.now());
+                self.watch_again(all, &watched);
+            }
             Step::Save => {
                 self.program.save();
                 for (at, name) in self.names.iter_mut().enumerate() {
@@ -190,13 +211,17 @@ impl History {
                     name.kept.extend(self.all_has.get(&at.to_string()).cloned().map(Some));
                 }
             }
-            Step::Restart => {
+            Step::Restart(again) => {
+                let all = self.all.is_some();
+                let watched = self.leave_all();
                 for name in &mut self.names {
-                    (name.watch, name.has, name.told, name.watched) = (None, None, None, false);
+                    (name.told, name.watched) = (None, false);
                 }
-                (self.ran, self.all, self.all_has) = (0, None, BTreeMap::new());
+                self.ran = 0;
                 self.program.restart(self.setting.protocol);
-                self.begin();
+                if again {
+                    self.watch_again(all, &watched);
+                }
             }
             Step::Pass(seconds) => {
                 self.ran += seconds;
@@ -292,7 +317,7 @@ impl History {
 
     /// What was kept is there after a restart, though nobody is.
     fn begin_again(&mut self) {
-        for step in [Step::Save, Step::Down(true), Step::Restart] {
+        for step in [Step::Save, Step::Down(true), Step::Restart(false)] {
             self.act(step);
         }
         (0..NAMES).for_each(|at| self.act(Step::Watch(at)));
