@@ -68,7 +68,7 @@ impl Scope {
                     if gives_up {
                         bereft.insert(name.clone());
                     }
-                    said_gone.came(type_url, &name);
+                    aliases.iter().chain([&name]).for_each(|name| said_gone.came(type_url, name));
                     edit.put_with_aliases(type_url, &name, aliases, resource);
                     // What another server gave may be equal, and live for another time.
                     if (touched || several.is_some())

@@ -75,7 +75,11 @@ impl Scope {
             },
         );
         wishes.extend(self.subscriptions().into_iter().filter(|(_, interest)| interest.is_collection()));
-        let aside = self.lock().recall.as_ref().map(|recall| recall.stands_aside()).unwrap_or_default();
+        let aside = {
+            let State { recall, said_gone, .. } = &*self.lock();
+            wishes.extend(said_gone.all().cloned());
+            recall.as_ref().map(|recall| recall.stands_aside()).unwrap_or_default()
+        };
         wishes.retain(|wish| !aside.contains(wish));
         let wishes: Vec<_> = wishes.into_iter().collect();
         for part in wishes.chunks(BATCH) {

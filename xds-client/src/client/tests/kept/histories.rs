@@ -354,3 +354,24 @@ proptest! {
         runs(Setting { protocol, keeps, two, long: LONG[long] }, &steps);
     }
 }
+
+/// One of each kind that was a fault once: chance is not to be needed to come by them.
+#[test]
+fn what_went_wrong_once_does_not_again() {
+    use Step::{All, Down, Pass, Put, Remove, Restart, Save, Sweep, Switch, Watch};
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        for keeps in [false, true] {
+            for two in [false, true] {
+                let setting = Setting { protocol, keeps, two, long: LONG[1] };
+                for steps in [
+                    &[Put(0), Watch(0), Save, Sweep][..],
+                    &[All(true), Put(0), Switch],
+                    &[Put(0), Watch(0), Save, Remove(0), Restart(true)],
+                    &[Put(0), Watch(0), Save, Down(true), Restart(true), Pass(2), Remove(0), Down(false)],
+                ] {
+                    runs(setting, steps);
+                }
+            }
+        }
+    }
+}
