@@ -302,7 +302,7 @@ fn collect_scope(
                 let before: BTreeSet<(TypeUrl, Interest)> = read.map(|(_, of, interest)| (of, interest)).collect();
                 scope.known(before.clone(), at.now, |knows| {
                     // Of most collections there is nothing to say, and was nothing.
-                    if !knows.known.is_empty() || before.contains(&knows.of) {
+                    if !knows.known.is_empty() || knows.is_said || before.contains(&knows.of) {
                         saver.set(id, authority, knows, at);
                     }
                 });

@@ -114,7 +114,8 @@ struct History {
     ran: u64,
     /// What is watched beside: everything, and what only the other server has.
     all: Option<Watch>,
-    all_has: BTreeMap<String, String>,
+    /// What that has had in this run.
+    all_had: BTreeMap<String, BTreeSet<String>>,
     other: Option<Watch>,
 }
 
@@ -136,13 +137,13 @@ impl History {
         let program = Program::at(protocol, if keeps { KEEPS } else { DROPS }, servers);
         program.world.network.server(SECOND_SERVER).be_silent(true);
         let names = [(); NAMES].map(|()| Name::default());
-        let (all, all_has) = (None, BTreeMap::new());
-        Self { program, setting, names, version: 0, down: false, silent: false, ran: 0, all, all_has, other: None }
+        let (all, all_had) = (None, BTreeMap::new());
+        Self { program, setting, names, version: 0, down: false, silent: false, ran: 0, all, all_had, other: None }
     }
 
     /// Nothing is watched. What was, is returned.
     fn leave_all(&mut self) -> Vec<usize> {
-        (self.all, self.other, self.all_has) = (None, None, BTreeMap::new());
+        (self.all, self.other) = (None, None);
         let watched = (0..NAMES).filter(|at| self.names[*at].watch.is_some()).collect();
         self.names.iter_mut().for_each(|name| (name.watch, name.has) = (None, None));
         watched
@@ -187,7 +188,7 @@ impl History {
             Step::End => top.end_streams(),
             Step::All(true) if self.all.is_none() => self.all = Some(self.program.world.client.watch(CDS, "*")),
             Step::All(true) => {}
-            Step::All(false) => (self.all, self.all_has) = (None, BTreeMap::new()),
+            Step::All(false) => self.all = None,
             Step::Switch if self.setting.two => {
                 self.act(Step::Down(true));
                 self.other = Some(self.program.world.client.watch(EDS, &version));
@@ -208,7 +209,7 @@ impl History {
                 for (at, name) in self.names.iter_mut().enumerate() {
                     name.save();
                     // Whether that was said of it or kept, everything does not tell.
-                    name.kept.extend(self.all_has.get(&at.to_string()).cloned().map(Some));
+                    name.kept.extend(self.all_had.get(&at.to_string()).into_iter().flatten().cloned().map(Some));
                 }
             }
             Step::Restart(again) => {
@@ -217,7 +218,7 @@ impl History {
                 for name in &mut self.names {
                     (name.told, name.watched) = (None, false);
                 }
-                self.ran = 0;
+                (self.ran, self.all_had) = (0, BTreeMap::new());
                 self.program.restart(self.setting.protocol);
                 if again {
                     self.watch_again(all, &watched);
@@ -239,10 +240,12 @@ impl History {
         let Some(all) = &mut self.all else { return };
         while let Some(event) = all.try_next() {
             match event {
-                Event::Put { name, version, .. } => _ = self.all_has.insert(name.to_string(), version.to_string()),
+                Event::Put { name, version, .. } => {
+                    self.all_had.entry(name.to_string()).or_default().insert(version.to_string());
+                }
                 Event::Removed { name } => {
                     assert!(speaks, "{name}: nobody said that it is gone, {after:?}");
-                    self.all_has.remove(name.as_str());
+                    self.all_had.remove(name.as_str());
                     let at: usize = name.as_str().parse().unwrap();
                     let of = &mut self.names[at];
                     if of.watch.is_none() {
@@ -364,7 +367,7 @@ fn what_went_wrong_once_does_not_again() {
             for two in [false, true] {
                 let setting = Setting { protocol, keeps, two, long: LONG[1] };
                 for steps in [
-                    &[Put(0), Watch(0), Save, Sweep][..],
+                    &[Put(0), Watch(0), Save, Sweep, Save][..],
                     &[All(true), Put(0), Switch],
                     &[Put(0), Watch(0), Save, Remove(0), Restart(true)],
                     &[Put(0), Watch(0), Save, Down(true), Restart(true), Pass(2), Remove(0), Down(false)],
