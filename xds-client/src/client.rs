@@ -153,7 +153,7 @@ impl Client {
     /// was known. That is done every second anyway: a program does it that is about to end, or cannot do without.
     ///
     /// # Errors
-    /// It cannot be written. It is tried on.
+    /// It cannot be written or read, or the disk has not taken it within ten seconds. It is tried on.
     #[cfg(feature = "state")]
     pub async fn flush(&self) -> Result<(), NotKept> {
         match &self.0.shared.kept {

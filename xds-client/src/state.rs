@@ -4,6 +4,7 @@
 //! and a [`LastKnownGood`](crate::federation::LastKnownGood) of a [`Federation`](crate::federation::Federation).
 
 mod aging;
+mod aliases;
 mod bodies;
 mod changes;
 mod format;
@@ -17,6 +18,7 @@ mod read;
 mod redb;
 mod save;
 mod store;
+mod unwanted;
 mod watched;
 
 pub use self::changes::Watch;

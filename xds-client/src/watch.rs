@@ -67,7 +67,8 @@ impl<R: Content> Watch<R> {
     }
 
     /// Whether what is held of it is from before a restart, and its server has not said yet that it is so: of a collection,
-    /// whether anything of its authority is.
+    /// whether anything of its authority is. Its server has spoken of what it says is gone, and the program uses on: that is not
+    /// stale, and [`status`](Self::status) says what it is.
     pub fn is_stale(&self) -> bool {
         match &self.state {
             State::Watching(found) => found.first().is_stale(),

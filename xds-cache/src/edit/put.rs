@@ -203,7 +203,7 @@ impl<V> Cache<V> {
             let of = &mut self.store[type_key];
             let before = of.aliases.insert(alias, &name);
             of.had_aliases = true;
-            before.iter().for_each(|before| self.look_again(type_key, before));
+            before.iter().for_each(|before| self.lost_alias(type_key, before));
         }
         self.changed(at, woken);
         spared.iter().for_each(|alias| self.end_sparing(type_key, alias, woken));

@@ -95,8 +95,14 @@ impl<V> Cache<V> {
     /// A name stands for nothing but itself from now on. Whether it did.
     pub(crate) fn end_alias(&mut self, type_key: TypeKey, alias: &ResourceName) -> bool {
         let before = self.store[type_key].aliases.remove(alias);
-        before.iter().for_each(|before| self.look_again(type_key, before));
+        before.iter().for_each(|before| self.lost_alias(type_key, before));
         before.is_some()
+    }
+
+    /// A resource has an alias less.
+    pub(crate) fn lost_alias(&mut self, type_key: TypeKey, name: &ResourceName) {
+        self.store.note_name(type_key, name);
+        self.look_again(type_key, name);
     }
 
     /// The aliases of a resource stand for nothing from now on: who asked for one of them is told so.

@@ -63,6 +63,23 @@ fn what_changes_is_noted_once_with_what_is_known_of_it_now() {
 }
 
 #[test]
+fn what_loses_an_alias_is_noted_whatever_takes_it() {
+    let takes: [fn(&mut World); 3] = [
+        |world| _ = world.remove("alias"),
+        |world| _ = world.put("alias", "1"),
+        |world| _ = world.alias("b", &["alias"], "1"),
+    ];
+    for take in takes {
+        let mut world = noting();
+        let _id = world.subscriber(&["a", "b", "alias"]);
+        world.alias("a", &["alias"], "1");
+        assert_eq!(noted(&mut world)["a"], ["1 1"]);
+        take(&mut world);
+        assert_eq!(noted(&mut world)["a"], ["1 0"]);
+    }
+}
+
+#[test]
 fn of_too_many_only_that_is_noted() {
     let mut world = noting();
     for number in 0..101 {

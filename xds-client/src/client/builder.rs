@@ -37,7 +37,7 @@ use crate::error::Error as WatchError;
 use crate::federation::LastKnownGood;
 use crate::federation::{Dial, Observer, Reason, Validated, Validators};
 #[cfg(feature = "state")]
-use crate::state::{Store, StoreError};
+use crate::state::Store;
 use crate::upstream::{Pool, chain};
 
 /// What is said of a client before it is made: see [`Client::builder`].
@@ -65,10 +65,6 @@ pub enum BuildError {
     /// Nothing drives its streams.
     #[error("a client is made within a tokio runtime, which drives its streams: there is none")]
     NoRuntime,
-    /// What was known cannot be read.
-    #[cfg(feature = "state")]
-    #[error("what was known before cannot be read: {0}")]
-    State(#[from] StoreError),
 }
 
 impl Builder {
@@ -165,6 +161,8 @@ impl Builder {
     /// a second: [stale](crate::Watch::is_stale), until they have answered. Secrets (SDS) are not kept, nor is what is asked for
     /// with parameters. Whatever is wrong with the directory is logged, and the client goes on without.
     ///
+    /// A program that uses on what its server deleted (not `fail_on_data_errors`) does so after a restart, too.
+    ///
     /// ```no_run
     /// use xdstp_client::{Client, bootstrap::Bootstrap};
     ///
@@ -180,17 +178,18 @@ impl Builder {
         Self { kept: Some(Place::Directory(directory.into())), ..self }
     }
 
-    /// The same, kept in a store of another kind.
+    /// The same, kept in a store of another kind. It is read in the background, by whoever writes it: what is watched meanwhile is
+    /// served from it once it was. One that cannot be is logged, tried again every ten seconds, and what [`Client::flush`] says.
     #[cfg(feature = "state")]
     #[must_use]
     pub fn store(self, store: impl Store) -> Self {
-        Self { kept: Some(Place::Store(Box::new(store))), ..self }
+        Self { kept: Some(Place::Store(Arc::new(store))), ..self }
     }
 
     /// The client.
     ///
     /// # Errors
-    /// Outside of a tokio runtime, unless it has a transport of its own; or when a [store](Self::store) cannot be read.
+    /// Outside of a tokio runtime, unless it has a transport of its own.
     pub fn build(self) -> Result<Client, BuildError> {
         let node = introduced(self.bootstrap.node(), (&self.agent.0, &self.agent.1));
         let (id, encoded) = (node.id.as_str().into(), Bytes::from(node.encode_to_vec()));
@@ -201,9 +200,7 @@ impl Builder {
         let Made { lists, known, servers, dial, reports } = made;
         let reporters = Reporters::new(servers, reports, encoded.clone(), self.backoff, self.metrics);
         #[cfg(feature = "state")]
-        let state = self.kept.map(|place| place.open(identities(&known, &node, self.protocol)));
-        #[cfg(feature = "state")]
-        let state = state.transpose()?;
+        let state = self.kept.map(|place| place.state(identities(&known, &node, self.protocol)));
         let validators = Arc::<Validators>::default();
         let origins = Origins {
             protocol: self.protocol,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use prost::Message;
 use xds_transport::Protocol;
@@ -15,21 +15,13 @@ use crate::endpoint::Endpoint;
 use crate::federation::Federation;
 use crate::state::{Identities, Keeping, Saved, State, Store, StoreError};
 
+/// How long it may take to write what is known, for who waits for that.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Where.
 pub(super) enum Place {
     Directory(PathBuf),
-    Store(Box<dyn Open>),
-}
-
-/// A store, of whatever kind.
-pub(super) trait Open: Send {
-    fn open(self: Box<Self>, identities: Identities) -> Result<State, StoreError>;
-}
-
-impl<S: Store> Open for S {
-    fn open(self: Box<Self>, identities: Identities) -> Result<State, StoreError> {
-        State::open(*self, identities, None, Instant::now(), SystemTime::now())
-    }
+    Store(Arc<dyn Store>),
 }
 
 /// What is known is not written down.
@@ -49,12 +41,12 @@ pub(super) struct Kept {
 }
 
 impl Place {
-    pub(super) fn open(self, identities: Identities) -> Result<Arc<State>, StoreError> {
-        match self {
-            Self::Directory(directory) => Ok(State::in_directory(directory, identities, None)),
-            Self::Store(store) => store.open(identities),
-        }
-        .map(Arc::new)
+    /// What is kept there. Whoever writes it reads it before: nobody waits for that.
+    pub(super) fn state(self, identities: Identities) -> Arc<State> {
+        Arc::new(match self {
+            Self::Directory(directory) => State::in_directory(directory, identities, None),
+            Self::Store(store) => State::read_later(store, identities),
+        })
     }
 }
 
@@ -79,8 +71,10 @@ impl Kept {
     pub(super) async fn flush(&self) -> Result<(), NotKept> {
         let not = |reason: &str| NotKept { reason: reason.into() };
         let keeping = self.keeping.as_ref().ok_or_else(|| not("nobody does"))?;
-        if !keeping.flush().await {
-            return Err(not("who does has failed"));
+        match tokio::time::timeout(PATIENCE, keeping.flush()).await {
+            Err(_) => return Err(not(&format!("the disk has not taken it within {} s", PATIENCE.as_secs()))),
+            Ok(false) => return Err(not("who does has failed")),
+            Ok(true) => {}
         }
         self.state.trouble().map_or(Ok(()), |trouble| Err(not(&trouble)))
     }

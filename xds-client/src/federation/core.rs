@@ -112,11 +112,13 @@ impl Federation {
         resting.truncate(resting.len().saturating_sub(MAX_RESTING));
         gone.append(&mut resting);
         let dropped: Vec<_> = gone.iter().filter_map(|(_, key)| scopes.remove(key)).collect();
-        drop(scopes);
-        match &self.last_known_good {
-            Some(kept) => dropped.into_iter().for_each(|scope| kept.dropped(scope)),
-            None => drop(dropped),
+        // Before another scope of the same key can be made: what that notes is newer.
+        if let Some(kept) = &self.last_known_good {
+            dropped.iter().for_each(|scope| kept.dropped(scope.clone()));
         }
+        drop(scopes);
+        // Not under the lock.
+        drop(dropped);
         self.interner.sweep();
     }
 

@@ -16,6 +16,7 @@ pub trait LastKnownGood: Send + Sync {
     /// called while nobody else gets a scope, and returns at once.
     fn load(&self, key: &ScopeKey, origin: usize) -> Option<Vec<Known<Frame>>>;
 
-    /// A scope is not there any more; what is kept of it is not either once that is taken that it noted.
+    /// A scope is not there any more; what is kept of it is not either once that is taken that it noted, which is older than
+    /// what the next scope of its key notes. It is called while nobody gets a scope, and returns at once.
     fn dropped(&self, scope: Arc<Scope>);
 }

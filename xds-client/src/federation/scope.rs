@@ -28,6 +28,7 @@ mod asking;
 mod choosing;
 mod hearing;
 pub(crate) mod look;
+mod other_names;
 mod recall;
 mod recalling;
 mod said_gone;

@@ -35,7 +35,8 @@ pub(crate) struct Settling {
     /// The same of those that no silence completes.
     endless: BTreeSet<Wish>,
     complete: BTreeSet<Wish>,
-    /// What was begun or complete on the stream before. This one may say that it is as it was without naming it.
+    /// What was begun or complete on the stream before, or not answered in time. This one may say that it is as it was without
+    /// naming it.
     before: BTreeSet<Wish>,
     /// Those of the begun that nobody was shown, and since when there are any.
     unshown: BTreeSet<Wish>,
@@ -94,7 +95,12 @@ impl Settling {
             if self.complete.contains(&wish) || self.before.contains(&wish) {
                 continue;
             }
-            let new = if ends { self.begin(now, &wish) } else { self.endless.insert(wish.clone()) };
+            let new = match (ends, update.unsaid) {
+                (false, _) => self.endless.insert(wish.clone()),
+                (true, false) => self.begin(now, &wish),
+                // It was not answered in time: there is nothing yet that a silence could complete.
+                (true, true) => self.before.insert(wish.clone()),
+            };
             if new {
                 self.unshown.insert(wish);
                 self.unshown_since.get_or_insert(now);

@@ -18,6 +18,8 @@ pub(crate) const FORMAT: &str = "1";
 pub(crate) const FORMAT_KEY: &str = "xds-relay/v1/format";
 /// When anything was saved last, in seconds since 1970.
 pub(crate) const SAVED_KEY: &str = "xds-relay/v1/saved";
+/// Which runs of programs there were.
+pub(crate) const RUNS_KEY: &str = "xds-relay/v1/runs";
 pub(crate) const BODIES: &str = "xds-relay/v1/body/";
 pub(crate) const SCOPES: &str = "xds-relay/v1/scope/";
 pub(crate) const KNOWN: &str = "xds-relay/v1/known/";
@@ -112,7 +114,7 @@ pub(crate) struct Record {
     #[prost(string, tag = "2")]
     version: String,
     #[prost(string, repeated, tag = "3")]
-    aliases: Vec<String>,
+    pub(crate) aliases: Vec<String>,
     /// What its wrapper says beside.
     #[prost(bytes = "bytes", tag = "4")]
     wrapper: Bytes,
@@ -144,6 +146,11 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
+    /// This one, by the clocks of the system.
+    pub(crate) fn of_the_system() -> Self {
+        Self { now: std::time::Instant::now(), wall: SystemTime::now() }
+    }
+
     pub(crate) fn seconds(self) -> u64 {
         self.millis() / 1000
     }

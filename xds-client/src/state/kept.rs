@@ -75,14 +75,14 @@ struct Opening {
 
 impl Opened {
     pub(crate) fn of(
-        store: impl Store,
+        store: Arc<dyn Store>,
         identities: &Identities,
         keys: Option<Arc<Keys>>,
         at: Moment,
     ) -> Result<Self, StoreError> {
         let mut saver = Saver::new(keys);
-        let read = Read::of(&store, identities, at, &mut saver)?;
-        Ok(Self { store: Ok(Arc::new(store)), read, saver })
+        let read = Read::of(&*store, identities, at, &mut saver)?;
+        Ok(Self { store: Ok(store), read, saver })
     }
 }
 
@@ -99,7 +99,7 @@ impl State {
         wall: SystemTime,
     ) -> Result<Self, StoreError> {
         let at = Moment { now, wall };
-        let opened = Opened::of(store, &identities, keys, at)?;
+        let opened = Opened::of(Arc::new(store), &identities, keys, at)?;
         let state = Self::new(identities, None, at);
         state.install(opened, at);
         Ok(state)
@@ -115,8 +115,15 @@ impl State {
         now: Instant,
         wall: SystemTime,
     ) -> Self {
-        let opener: Opener = Box::new(move |identities, at, _| Opened::of(open()?, identities, keys.clone(), at));
+        let opener: Opener =
+            Box::new(move |identities, at, _| Opened::of(Arc::new(open()?), identities, keys.clone(), at));
         Self::opened_by(opener, identities, Moment { now, wall })
+    }
+
+    /// The same of one that is there, and may take its time to be read.
+    pub(crate) fn read_later(store: Arc<dyn Store>, identities: Identities) -> Self {
+        let opener: Opener = Box::new(move |identities, at, _| Opened::of(store.clone(), identities, None, at));
+        Self::opened_by(opener, identities, Moment::of_the_system())
     }
 
     /// The same, opened by [`try_open`](Self::try_open) for the first time.
@@ -306,6 +313,13 @@ impl State {
     /// The scopes that are not there any more, to be written once.
     pub(crate) fn take_dropped(&self) -> Vec<Arc<Scope>> {
         std::mem::take(&mut lock(&self.inner).dropped)
+    }
+
+    /// Some of what these noted is to be written still: it is older than what others noted that went meanwhile.
+    pub(crate) fn drop_again(&self, scopes: Vec<Arc<Scope>>) {
+        let dropped = &mut lock(&self.inner).dropped;
+        dropped.splice(0..0, scopes);
+        dropped.truncate(DROPPED);
     }
 
     /// What was read of a scope, once.

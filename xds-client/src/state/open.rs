@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use crate::state::format::Moment;
 use crate::state::identity::Identities;
@@ -30,17 +30,13 @@ impl State {
             let opening = Opens { identities, keys: keys.clone(), at, said: &said };
             opening.read(&directory, was_read)
         });
-        Self::opened_by(opener, identities, moment())
+        Self::opened_by(opener, identities, Moment::of_the_system())
     }
 
     /// Opens it, if it is not open: it takes as long as the disk takes.
     pub fn open_now(&self) {
-        self.try_open(moment());
+        self.try_open(Moment::of_the_system());
     }
-}
-
-fn moment() -> Moment {
-    Moment { now: Instant::now(), wall: SystemTime::now() }
 }
 
 /// What it takes to open a file.
@@ -54,7 +50,7 @@ struct Opens<'a> {
 
 impl Opens<'_> {
     fn opened(&self, store: Redb) -> Result<Opened, StoreError> {
-        Opened::of(store, self.identities, self.keys.clone(), self.at)
+        Opened::of(Arc::new(store), self.identities, self.keys.clone(), self.at)
     }
 
     fn read(&self, directory: &Path, was_read: WasRead) -> Result<Opened, StoreError> {
@@ -156,7 +152,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join(FILE)).unwrap();
         assert!(matches!(
-            Opens { identities: &identities, keys: None, at: moment(), said: &AtomicBool::new(false) }
+            Opens { identities: &identities, keys: None, at: Moment::of_the_system(), said: &AtomicBool::new(false) }
                 .read(directory.path(), false),
             Err(StoreError::Io(_))
         ));

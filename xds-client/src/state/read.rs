@@ -8,15 +8,13 @@ use xdstp_cache::Known;
 
 use crate::state::bodies::Bodies;
 use crate::state::format::{
-    BODIES, FORMAT, FORMAT_KEY, Hash, KNOWN, Moment, PREFIX, Record, SAVED_KEY, SCOPES, ScopeId, ScopeRecord, body_key,
-    hash_of, read_key, seal, unseal,
+    BODIES, FORMAT, FORMAT_KEY, Hash, KNOWN, Moment, PREFIX, RUNS_KEY, Record, SAVED_KEY, SCOPES, ScopeId, ScopeRecord,
+    body_key, hash_of, read_key, seal, unseal,
 };
 use crate::state::identity::Identities;
 use crate::state::save::{Saver, is_secret};
-use crate::state::store::{Op, Store, StoreError};
-
-/// How long what nobody asked for is kept, in seconds.
-const UNUSED: u64 = 7 * 24 * 3600;
+use crate::state::store::{Op, Revision, Store, StoreError};
+use crate::state::unwanted::{Runs, UNUSED};
 
 /// What was there.
 #[derive(Default)]
@@ -109,6 +107,17 @@ impl Read {
         Ok(bodies)
     }
 
+    /// The runs until now, of which one more is over: it came to this revision.
+    fn runs(&self, store: &dyn Store, revision: Revision, at: Moment, saver: &mut Saver) -> Result<Runs, StoreError> {
+        let entry = store.list(RUNS_KEY)?.entries.into_iter().find(|entry| entry.key == RUNS_KEY);
+        // What is damaged is less than is needed to forget anything before its time.
+        let runs = entry.and_then(|entry| unseal::<Runs>(&entry.key, &entry.value));
+        let mut runs = runs.unwrap_or_default();
+        runs.end(revision, if self.saved == 0 { at.seconds() } else { self.saved });
+        saver.add(Op::Put(RUNS_KEY.to_owned(), seal(RUNS_KEY, &runs)));
+        Ok(runs)
+    }
+
     fn known(
         &mut self,
         store: &dyn Store,
@@ -117,7 +126,9 @@ impl Read {
         at: Moment,
         saver: &mut Saver,
     ) -> Result<(), StoreError> {
-        let mut known = store.list(KNOWN)?.entries;
+        let listing = store.list(KNOWN)?;
+        let runs = self.runs(store, listing.revision, at, saver)?;
+        let mut known = listing.entries;
         // What changed last comes last.
         known.sort_by_key(|entry| entry.revision);
         for entry in known {
@@ -139,8 +150,10 @@ impl Read {
                 saver.add(Op::delete(entry.key));
                 continue;
             };
+            let asked = runs.of(entry.revision).unwrap_or_default();
+            let is_old = asked.0.saturating_add(UNUSED) < at.seconds();
             // What is not to be kept may have been by another version.
-            if !scopes.contains_key(&scope) || saver.omits(&of) {
+            if is_old || !scopes.contains_key(&scope) || saver.omits(&of) {
                 saver.add(Op::delete(entry.key));
                 continue;
             }
@@ -151,6 +164,9 @@ impl Read {
                 saver.bodies.read(&entry.key, *hash, record.content.is_some());
             }
             saver.note_gone(&entry.key, record.gone);
+            saver.aliases.set(&entry.key, &record.aliases);
+            let shared = body.as_ref().filter(|_| record.content.is_none()).map_or(0, |(_, body)| body.len());
+            saver.unwanted.add(&entry.key, entry.revision, asked, entry.key.len() + entry.value.len() + shared);
             let known = record.known(of, interest, body.map(|(_, body)| body), at);
             self.loaded.entry(scope).or_default().extend(known);
         }

@@ -8,13 +8,15 @@ use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Interest, Known, TypeUrl};
 
-use crate::federation::{Knows, Lack, LastKnownGood as _, Scope, ScopeKey, Unsaved, lock};
+use crate::federation::{Knows, Lack, Scope, ScopeKey, Unsaved, lock};
 use crate::state::aging::Aging;
+use crate::state::aliases::KeptAliases;
 use crate::state::bodies::Bodies;
-use crate::state::format::{Moment, Record, SAVED_KEY, ScopeId, ScopeRecord, read_key, seal};
+use crate::state::format::{Moment, Record, SAVED_KEY, ScopeId, ScopeRecord, read_key, seal, unseal};
 use crate::state::kept::State;
 use crate::state::keys::Keys;
 use crate::state::store::{Op, Store, StoreError};
+use crate::state::unwanted::{UNUSED, Unwanted};
 
 /// How much is written at once, more or less: the rest is, the next time.
 const MOST: usize = 20_000;
@@ -53,6 +55,12 @@ pub(crate) struct Saver {
     used: BTreeMap<ScopeKey, u64>,
     /// What is kept of names that went, since then, in milliseconds.
     gone: Aging,
+    /// By which other keys what is kept may be asked for.
+    pub(crate) aliases: KeptAliases,
+    /// Those of them that are gone, with the keys of what is kept with them still.
+    parted: Vec<(String, String)>,
+    /// What is kept of what nobody asked for in this run.
+    pub(crate) unwanted: Unwanted,
     /// What is kept of what nobody watches any more, since then, in milliseconds.
     left: Aging,
 }
@@ -107,7 +115,7 @@ impl Saver {
 
     /// Of a name that is somebody else's, or secret, nothing is written; what was written of it is deleted.
     fn set(&mut self, scope: &ScopeId, authority: Option<&str>, knows: Knows, at: Moment) {
-        let Knows { of: (of, interest), known, lack, .. } = knows;
+        let Knows { of: (of, interest), known, lack, is_said, .. } = knows;
         let is_kept = match &interest {
             _ if self.omits(&of) => false,
             Interest::Name(name) => authority.is_none_or(|authority| name.authority() == Some(authority)),
@@ -120,6 +128,10 @@ impl Saver {
         let known: Vec<_> = known.into_iter().filter(|known| is_kept && shared(known)).collect();
         let key = scope.key_of(&of, &interest);
         let record = Record::of(known, at);
+        self.unwanted.remove(&key);
+        if let Some(owner) = self.aliases.owner(&key).filter(|_| is_said && record.is_none()) {
+            self.parted.push((owner.clone(), key.clone()));
+        }
         match lack {
             Lack::Left if record.is_none() => return self.left.begin(&key, at.seconds().saturating_mul(1000)),
             Lack::Unanswered if record.is_none() => return self.left.set(&key, None),
@@ -127,10 +139,12 @@ impl Saver {
         }
         match record {
             Some((mut record, body)) if is_secret(&of) => {
+                self.aliases.set(&key, &record.aliases);
                 (record.body, record.content) = (Vec::new(), body.map(|(_, content)| content));
                 self.set_secret(key, record);
             }
             Some((mut record, body)) => {
+                self.aliases.set(&key, &record.aliases);
                 let content = body.as_ref().map(|(_, content)| content.clone());
                 self.bytes += content.as_ref().map_or(0, Bytes::len);
                 if self.bodies.set(&key, body) {
@@ -147,7 +161,38 @@ impl Saver {
     fn delete(&mut self, key: String) {
         let _ = self.bodies.set(&key, None);
         self.note_gone(&key, None);
+        self.aliases.set(&key, &[]);
         self.add(Op::Delete(key));
+    }
+
+    /// What is kept with an alias that is gone is kept without it: that it is gone itself nobody said.
+    fn part(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        while let Some((key, alias)) = self.parted.last().cloned() {
+            // It may have been written since without it.
+            if self.aliases.owner(&alias) == Some(&key) {
+                let pending = self.ops.iter().rev().find(|op| op.key() == key).cloned();
+                let value = match pending {
+                    Some(Op::Put(_, value)) => Some(value),
+                    Some(Op::Delete(_)) => None,
+                    None => {
+                        store.list(&key)?.entries.into_iter().find(|entry| entry.key == key).map(|entry| entry.value)
+                    }
+                };
+                let record = value.and_then(|value| unseal::<Record>(&key, &value));
+                match record.filter(|record| !record.aliases.is_empty()) {
+                    Some(mut record) => {
+                        record.aliases.retain(|name| !alias.ends_with(&format!("\0{name}")));
+                        self.aliases.set(&key, &record.aliases);
+                        let value = seal(&key, &record);
+                        self.add(Op::Put(key, value));
+                    }
+                    // Of a secret nobody sees what else it is called.
+                    None => self.delete(key),
+                }
+            }
+            self.parted.pop();
+        }
+        Ok(())
     }
 
     /// What went or was left too long ago, or before too many others, is not known any more.
@@ -162,6 +207,11 @@ impl Saver {
             && let Some(key) = self.left.take_over(since(LEFT), MOST_NAMES)
         {
             self.delete(key);
+        }
+        while !self.is_full()
+            && let Some(key) = self.unwanted.take_over(at.seconds().saturating_sub(UNUSED))
+        {
+            self.delete(key.as_ref().to_owned());
         }
     }
 
@@ -208,8 +258,9 @@ impl State {
         scopes: &[Arc<Scope>],
         at: Moment,
     ) -> Result<bool, StoreError> {
-        let dropped = self.take_dropped();
-        let collected = scopes.iter().chain(&dropped).try_fold(true, |all, scope| {
+        let mut dropped = self.take_dropped();
+        // What one noted that is not there any more is older than what its successor did.
+        let collected = dropped.iter().chain(scopes).try_fold(true, |all, scope| {
             let is_due = saver.is_due(&scope.key, at);
             // When an origin has confirmed what is known, all of that is noted.
             if !is_due && !scope.is_unsaved() {
@@ -225,12 +276,10 @@ impl State {
             Ok(all & collect_scope(saver, store, scope, &id, at)?)
         });
         // What could not be taken now of what is not there any more, is taken the next time.
-        for scope in dropped {
-            if scope.is_unsaved() {
-                self.dropped(scope);
-            }
-        }
+        dropped.retain(|scope| scope.is_unsaved());
+        self.drop_again(dropped);
         saver.forget_old(at);
+        saver.part(store)?;
         collected
     }
 }
@@ -253,7 +302,7 @@ fn collect_scope(
                 let before: BTreeSet<(TypeUrl, Interest)> = read.map(|(_, of, interest)| (of, interest)).collect();
                 scope.known(before.clone(), at.now, |knows| {
                     // Of most collections there is nothing to say, and was nothing.
-                    if !knows.known.is_empty() || before.contains(&knows.of) {
+                    if !knows.known.is_empty() || knows.is_said || before.contains(&knows.of) {
                         saver.set(id, authority, knows, at);
                     }
                 });

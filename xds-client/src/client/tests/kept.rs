@@ -1,15 +1,25 @@
 //! What is known survives a restart of the program.
 
+mod alias_histories;
+mod deletions;
 mod histories;
 mod meanwhile;
+mod opening;
+mod silences;
+mod successors;
+mod unwanted;
 
 use std::time::SystemTime;
+
+use prost::Message as _;
+use xds_transport::wire::DeltaDiscoveryResponse;
 
 use super::*;
 use crate::ResourceStatus;
 use crate::state::{Memory, Store};
 
 const SECOND: Duration = Duration::from_secs(1);
+const SECOND_SERVER: &str = "second:1";
 const SDS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
 
 /// A program that keeps what it knows, and starts again.
@@ -18,6 +28,7 @@ struct Program {
     store: Memory,
     began: (Instant, SystemTime),
     features: Features,
+    servers: &'static [&'static str],
 }
 
 impl Program {
@@ -26,17 +37,25 @@ impl Program {
     }
 
     fn of(protocol: Protocol, features: Features) -> Self {
+        Self::at(protocol, features, &[TOP])
+    }
+
+    /// Of several servers, in order of preference.
+    fn at(protocol: Protocol, features: Features, servers: &'static [&'static str]) -> Self {
         let network = Network::speaking(protocol, now());
         // A client looks at the clock when it reads what was kept.
         let (store, began) = (Memory::default(), (network.now(), SystemTime::now()));
-        let client = client(&network, &store, protocol, features);
-        Self { world: World { network, client }, store, began, features }
+        let client = client(&network, &store, protocol, (features, servers));
+        let program = Self { world: World { network, client }, store, began, features, servers };
+        program.save();
+        program
     }
 
-    /// Ends without a word, and starts again.
+    /// Ends without a word, and starts again: what was kept is read before anybody looks.
     fn restart(&mut self, protocol: Protocol) {
-        self.world.client = client(&self.world.network, &self.store, protocol, self.features);
+        self.world.client = client(&self.world.network, &self.store, protocol, (self.features, self.servers));
         self.world.network.settle();
+        self.save();
     }
 
     fn save(&self) {
@@ -49,16 +68,46 @@ impl Program {
         self.store.list("").unwrap().entries.into_iter().map(|entry| entry.key).collect()
     }
 
+    /// Whether anything is kept of a name.
+    fn keeps(&self, name: &str) -> bool {
+        self.keys().iter().any(|key| key.ends_with(&format!("\0{name}")))
+    }
+
     fn top(&self) -> crate::test::Server {
         self.world.top()
     }
 }
 
-fn client(network: &Network, store: &Memory, protocol: Protocol, features: Features) -> Client {
-    let server = |uri| Server::new(uri, ChannelCreds::Insecure).with_features(features);
-    let bootstrap = Bootstrap::new(server(TOP)).with_authority("a", Authority::default());
+fn client(
+    network: &Network,
+    store: &Memory,
+    protocol: Protocol,
+    (features, servers): (Features, &[&'static str]),
+) -> Client {
+    let server = |uri: &&str| Server::new(*uri, ChannelCreds::Insecure).with_features(features);
+    let mut servers = servers.iter().map(server);
+    let first = Bootstrap::new(servers.next().unwrap());
+    let bootstrap = servers.fold(first, Bootstrap::with_server);
+    let bootstrap = bootstrap.with_authority("a", Authority::default());
     let builder = Client::builder(bootstrap).protocol(protocol).store(store.clone());
     builder.transport(network.clone()).build().unwrap()
+}
+
+/// What is said next to nobody's question: a name of a type of its own.
+fn speak(server: &crate::test::Server, protocol: Protocol, name: &str) {
+    server.send(&responses::response(protocol, EDS, &[wire::wrapper(name, "1", wire::body(EDS, name, "1"))]));
+}
+
+/// A server says that these are gone, over delta.
+fn say_gone(program: &Program, names: &[&str]) {
+    let response = DeltaDiscoveryResponse {
+        type_url: CDS.into(),
+        nonce: "gone".into(),
+        removed_resources: names.iter().map(ToString::to_string).collect(),
+        ..DeltaDiscoveryResponse::default()
+    };
+    program.top().send(&response.encode_to_vec());
+    program.world.network.settle();
 }
 
 /// Over both protocols.
@@ -282,5 +331,6 @@ fn another_node_or_server_is_not_served_what_is_kept() {
     let bootstrap = Bootstrap::new(Server::new(TOP, ChannelCreds::Insecure)).with_node(node);
     let builder = Client::builder(bootstrap).store(program.store.clone());
     program.world.client = builder.transport(program.world.network.clone()).build().unwrap();
+    program.save();
     assert_eq!(heard(&mut program.world.watch("x")), ["failed all: unreachable (away)"]);
 }

@@ -12,6 +12,7 @@ use xds_transport::Frame;
 use xdstp_cache::{Cache, Edit, Interest, Known, Resource, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
+use super::other_names::OtherNames;
 use crate::federation::demand::{Demand, Wish};
 
 /// How long an origin may say nothing before clients are served what it said before the restart.
@@ -28,6 +29,8 @@ const AT_HAND: Duration = Duration::from_secs(30);
 pub(super) struct Recall {
     /// What nobody is served yet, the next one last.
     pub(super) aside: Vec<Known<Frame>>,
+    /// What else that may be asked for by.
+    other_names: OtherNames,
     /// What of that was passed over, because the origin is there and nobody wants it.
     passed: Vec<Known<Frame>>,
     /// All that stands aside was.
@@ -83,11 +86,14 @@ pub(super) type Held = BTreeMap<TypeUrl, (Vec<(ResourceName, Resource<Frame>)>, 
 
 impl Recall {
     pub(super) fn new(known: Vec<Known<Frame>>, confirms: Confirms) -> Self {
-        Self { aside: known.into_iter().rev().collect(), confirms, ..Self::default() }
+        let mut other_names = OtherNames::default();
+        other_names.add(&known);
+        Self { aside: known.into_iter().rev().collect(), other_names, confirms, ..Self::default() }
     }
 
     /// This was known before, too, but for what is `gone` since.
     pub(super) fn add(&mut self, known: Vec<Known<Frame>>, gone: HashSet<(TypeUrl, ResourceName)>) {
+        self.other_names.add(&known);
         // It is served behind what there is.
         self.aside.splice(0..0, known.into_iter().rev());
         self.said.extend(gone);
@@ -107,6 +113,35 @@ impl Recall {
         if !self.aside.is_empty() {
             self.said.extend(names.into_iter().map(|name| (type_url.clone(), name.clone())));
         }
+    }
+
+    /// The origin said that a name is gone, or another's. What stands aside is not to be had by it, and what was wanted by it alone
+    /// counts no more than if the origin had spoken of that.
+    pub(super) fn part(&mut self, type_url: &TypeUrl, alias: &ResourceName, demand: Option<&Demand>) {
+        let Some(name) = self.other_names.end(type_url, alias) else { return };
+        let wants = |name: &_| demand.is_some_and(|demand| demand.wants_by(type_url, name));
+        if !self.other_names.all_of(type_url, &name).any(wants) {
+            self.said.insert((type_url.clone(), name));
+        }
+    }
+
+    /// Has those of these names served next that stand aside: how many do.
+    pub(super) fn bring_forward(&mut self, type_url: &TypeUrl, names: &HashSet<&ResourceName>) -> usize {
+        if names.is_empty() {
+            return 0;
+        }
+        let is_one = |known: &Known<Frame>| match known {
+            Known::Present { type_url: of, name, .. } => of == type_url && names.contains(name),
+            _ => false,
+        };
+        let (mut taken, others): (Vec<_>, _) = std::mem::take(&mut self.aside).into_iter().partition(is_one);
+        self.aside = others;
+        let (passed, others): (Vec<_>, _) = std::mem::take(&mut self.passed).into_iter().partition(is_one);
+        self.passed = others;
+        taken.extend(passed);
+        let count = taken.len();
+        self.aside.append(&mut taken);
+        count
     }
 
     pub(super) fn due(&mut self, now: Instant, there: bool) -> Due {
@@ -198,6 +233,9 @@ impl Recall {
             {
                 continue;
             }
+            if let Known::Present { type_url, name, aliases, .. } = &mut known {
+                aliases.retain(|alias| self.other_names.has(type_url, alias, name));
+            }
             let is_there = edit.recall(known);
             untold.into_iter().for_each(|wish| self.is_untold(wish, is_there));
         }
@@ -227,7 +265,7 @@ impl Recall {
         self.rests = !self.aside.is_empty();
         self.waits_until = None;
         if !self.rests {
-            self.said = HashSet::new();
+            (self.said, self.other_names) = (HashSet::new(), OtherNames::default());
         }
         self.looks_after = Some(Bound::Unbounded);
         // What was not taken is not kept any longer.

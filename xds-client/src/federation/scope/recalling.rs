@@ -10,6 +10,7 @@ use xdstp_uri::ResourceName;
 
 use super::recall::{Confirms, Due, Held, Made, Recall};
 use super::{BATCH, Scope, State};
+use crate::federation::changes::Changes;
 use crate::federation::terms::Terms;
 use crate::federation::validators::Trust;
 
@@ -76,23 +77,50 @@ impl Scope {
         if !self.recalls() {
             return;
         }
-        let mut over = false;
-        while !over {
-            let made = self.terms.as_ref().map(|terms| self.remake(terms));
-            self.change(|state| {
-                over = true;
-                let State { recall: Some(recall), cache, demand, .. } = state else { return Woken::default() };
-                let mut edit = cache.edit(now);
-                over = recall.serve(BATCH, made, demand.as_ref(), &mut edit);
-                edit.finish()
-            });
-        }
+        while !self.serve_some(BATCH, now) {}
         self.ask();
     }
 
+    /// What a program uses on though its server says that it is gone, or fails, it does after a restart, too, however soon that
+    /// is said: what is kept of that is served before.
+    pub(super) fn recall_deleted(&self, type_url: &TypeUrl, changes: &Changes, now: Instant) {
+        let Some(terms) = &self.terms else { return };
+        let keeps = !terms.of(changes.server).rules.fail_on_data_errors;
+        let mut left = {
+            let state = &mut *self.lock();
+            let heeds = state.heeds(changes.server);
+            let State { recall: Some(recall), demand: Some(demand), .. } = state else { return };
+            if !heeds {
+                return;
+            }
+            let failed = changes.errors.iter().filter(|(_, error)| keeps || error.is_transient());
+            let gone = changes.removed.iter().filter(|_| keeps && !changes.unsaid);
+            let names = failed.map(|(name, _)| name).chain(gone);
+            recall.bring_forward(type_url, &names.filter(|name| demand.asks_for_itself(type_url, name)).collect())
+        };
+        while left > 0 {
+            let most = left.min(BATCH);
+            left -= most;
+            self.serve_some(most, now);
+        }
+    }
+
+    /// Serves so much at most of what stands aside. Whether that was the last.
+    fn serve_some(&self, most: usize, now: Instant) -> bool {
+        let mut over = true;
+        let made = self.terms.as_ref().map(|terms| self.remake(most, terms));
+        self.change(|state| {
+            let State { recall: Some(recall), cache, demand, .. } = state else { return Woken::default() };
+            let mut edit = cache.edit(now);
+            over = recall.serve(most, made, demand.as_ref(), &mut edit);
+            edit.finish()
+        });
+        over
+    }
+
     /// What a program makes of what is served next. What it made of it before, the program of before knew.
-    fn remake(&self, terms: &Terms) -> Made {
-        let next = self.lock().recall.as_ref().map(|recall| recall.next(BATCH)).unwrap_or_default();
+    fn remake(&self, most: usize, terms: &Terms) -> Made {
+        let next = self.lock().recall.as_ref().map(|recall| recall.next(most)).unwrap_or_default();
         // Whichever server it came from.
         let trust = if terms.trusts_all_alike() { terms.trust(0) } else { Trust::Untrusted };
         // Not under the lock: it is the program's own code.
@@ -135,6 +163,17 @@ impl State {
     pub(super) fn hears<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a ResourceName>) {
         if let Some(recall) = &mut self.recall {
             recall.hears(type_url, names);
+        }
+    }
+
+    /// The origin said that these names are gone, or those of others: what stands aside is not to be had by them.
+    pub(super) fn part(&mut self, type_url: &TypeUrl, changes: &Changes) {
+        let Self { recall: Some(recall), demand, .. } = self else { return };
+        for name in changes.removed.iter().filter(|_| !changes.unsaid) {
+            recall.part(type_url, name, demand.as_ref());
+        }
+        for changed in changes.changed.iter().filter(|_| changes.by_alias) {
+            changed.resource.value.aliases().for_each(|alias| recall.part(type_url, &alias, demand.as_ref()));
         }
     }
 

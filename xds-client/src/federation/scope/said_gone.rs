@@ -23,11 +23,16 @@ impl SaidGone {
         }
     }
 
-    /// The origin has this.
+    /// The origin has this, be it by another name.
     pub(super) fn came(&mut self, type_url: &TypeUrl, name: &ResourceName) {
         if !self.0.is_empty() {
             self.take(&(type_url.clone(), Interest::Name(name.clone())));
         }
+    }
+
+    /// All of them, which are known still.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Wish> {
+        self.0.iter()
     }
 
     /// Whether it is among them, which is known no longer.

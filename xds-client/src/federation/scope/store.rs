@@ -17,6 +17,7 @@ use crate::federation::markers::is_marker;
 impl Scope {
     /// Stores what came from upstream, and wakes who is interested.
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
+        self.recall_deleted(type_url, &changes, now);
         let Some(changes) = self.heeded(type_url, changes) else { return };
         let Changes {
             server,
@@ -67,7 +68,7 @@ impl Scope {
                     if gives_up {
                         bereft.insert(name.clone());
                     }
-                    said_gone.came(type_url, &name);
+                    aliases.iter().chain([&name]).for_each(|name| said_gone.came(type_url, name));
                     edit.put_with_aliases(type_url, &name, aliases, resource);
                     // What another server gave may be equal, and live for another time.
                     if (touched || several.is_some())
@@ -96,6 +97,10 @@ impl Scope {
                 if changed.len() == 0 && removed.len() == 0 {
                     for (name, error) in errors.by_ref().take(BATCH) {
                         let said = watched && error.cause == Cause::Said && !error.is_transient();
+                        // Its server has spoken of what is used on.
+                        if watched && error.cause == Cause::Deleted {
+                            edit.confirm(type_url, &Interest::Name(name.clone()));
+                        }
                         match is_asked(&name) {
                             true if watched => edit.fail_beside(type_url, &name, error),
                             true => edit.fail_by_name(type_url, &name, error),
@@ -155,6 +160,7 @@ impl Scope {
         if self.is_watched() {
             state.keep_versions(type_url, &mut changes);
         }
+        state.part(type_url, &changes);
         let Changes { changed, removed, errors, .. } = &changes;
         let names = changed.iter().map(|changed| &changed.name).chain(removed);
         state.hears(type_url, names.chain(errors.iter().map(|(name, _)| name)));

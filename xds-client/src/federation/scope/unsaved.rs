@@ -18,6 +18,8 @@ pub struct Knows {
     pub known: Vec<Known<Frame>>,
     /// Why nothing is, if that is so.
     pub lack: Lack,
+    /// A program's origin said that there is no such name, be it an alias of what is there.
+    pub is_said: bool,
 }
 
 /// Why nothing is known.
@@ -73,7 +75,11 @@ impl Scope {
             },
         );
         wishes.extend(self.subscriptions().into_iter().filter(|(_, interest)| interest.is_collection()));
-        let aside = self.lock().recall.as_ref().map(|recall| recall.stands_aside()).unwrap_or_default();
+        let aside = {
+            let State { recall, said_gone, .. } = &*self.lock();
+            wishes.extend(said_gone.all().cloned());
+            recall.as_ref().map(|recall| recall.stands_aside()).unwrap_or_default()
+        };
         wishes.retain(|wish| !aside.contains(wish));
         let wishes: Vec<_> = wishes.into_iter().collect();
         for part in wishes.chunks(BATCH) {
@@ -92,11 +98,12 @@ impl Scope {
             Interest::Name(name) if !name.is_glob() => demand.wants_by(&of.0, name),
             collection => demand.wants(&of.0, collection),
         };
-        let lack = match state.said_gone.take(&of) || !self.is_watched() {
+        let is_said = state.said_gone.take(&of);
+        let lack = match is_said || !self.is_watched() {
             true => Lack::Gone,
             false if state.demand.as_ref().is_some_and(wants) => Lack::Unanswered,
             false => Lack::Left,
         };
-        Knows { of, known, lack }
+        Knows { of, known, lack, is_said }
     }
 }

@@ -1,0 +1,143 @@
+//! A resource has another name, has it no more, and a program begins anew, by chance: no name that a server said is gone leads
+//! anywhere because of what was kept.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const NAMES: [&str; 2] = ["x", "y"];
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Watch(usize),
+    Leave(usize),
+    /// `x` is there, as `y` or not.
+    Put(bool),
+    Remove,
+    /// It is not there as `y` any more, and who says nothing else says that.
+    Unname,
+    Silent(bool),
+    Save,
+    Restart,
+    Pass(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..2_usize).prop_map(Step::Watch),
+        2 => (0..2_usize).prop_map(Step::Leave),
+        3 => any::<bool>().prop_map(Step::Put),
+        1 => Just(Step::Remove),
+        3 => Just(Step::Unname),
+        3 => any::<bool>().prop_map(Step::Silent),
+        3 => Just(Step::Save),
+        3 => Just(Step::Restart),
+        2 => prop_oneof![0..3_u64, 10..20_u64].prop_map(Step::Pass),
+    ]
+}
+
+struct History {
+    program: Program,
+    watches: [Option<Watch<Cluster>>; 2],
+    /// The server has `x`, and that is `y`.
+    there: [bool; 2],
+    /// The last that a server said of a name in this run: that it is gone.
+    gone: [bool; 2],
+    version: usize,
+}
+
+impl History {
+    fn new() -> Self {
+        let program = Program::of(Protocol::Delta, DROPS);
+        Self { program, watches: [None, None], there: [false; 2], gone: [false; 2], version: 0 }
+    }
+
+    fn act(&mut self, step: Step) {
+        self.version += 1;
+        let (top, version) = (self.program.top(), self.version.to_string());
+        match step {
+            Step::Watch(at) => {
+                if self.watches[at].is_none() {
+                    self.watches[at] = Some(self.program.world.client.watch_as(NAMES[at]));
+                }
+            }
+            Step::Leave(at) => self.watches[at] = None,
+            Step::Put(named) => {
+                match named {
+                    true => top.put_by_alias(CDS, ("x", "y"), &version, &message("x", &version)),
+                    false => top.put(CDS, "x", &version, &message("x", &version)),
+                }
+                self.there = [true, named];
+            }
+            Step::Remove => {
+                top.remove(CDS, "x");
+                self.there = [false; 2];
+            }
+            Step::Unname => {
+                if self.there[0] {
+                    top.put(CDS, "x", &version, &message("x", &version));
+                }
+                self.there[1] = false;
+                if self.watches[1].is_some() {
+                    say_gone(&self.program, &["y"]);
+                }
+            }
+            Step::Silent(silent) => top.be_silent(silent),
+            Step::Save => self.program.save(),
+            Step::Restart => {
+                (self.watches, self.gone) = ([None, None], [false; 2]);
+                self.program.restart(Protocol::Delta);
+            }
+            Step::Pass(seconds) => self.program.world.network.pass(Duration::from_secs(seconds)),
+        }
+        self.program.world.network.settle();
+    }
+
+    fn look(&mut self, after: Step) {
+        for (at, watch) in self.watches.iter_mut().enumerate() {
+            let Some(watch) = watch else { continue };
+            while let Some(event) = watch.try_next() {
+                match event {
+                    Event::Put { .. } => {
+                        let is_kept = watch.is_stale() || !self.there[at];
+                        assert!(!(is_kept && self.gone[at]), "{} is gone, {after:?}", NAMES[at]);
+                        self.gone[at] = false;
+                    }
+                    Event::Failed { error: Error::Absent, .. } => self.gone[at] = true,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// What each name has after a restart, though nobody is there, is what it had.
+    fn begin_again(&mut self) {
+        self.act(Step::Silent(false));
+        self.act(Step::Pass(100));
+        let watched = self.watches.each_ref().map(Option::is_some);
+        self.act(Step::Save);
+        self.program.top().go_down("away");
+        self.act(Step::Restart);
+        (0..2).for_each(|at| self.act(Step::Watch(at)));
+        self.act(Step::Pass(1));
+        for at in (0..2).filter(|at| watched[*at]) {
+            let said = heard(self.watches[at].as_mut().unwrap());
+            let is_put = said.iter().any(|said| said.starts_with("put"));
+            assert_eq!(is_put, self.there[at], "{}: {said:?}", NAMES[at]);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_name_that_is_gone_leads_anywhere_because_of_what_was_kept(
+        steps in proptest::collection::vec(step(), 1..25),
+    ) {
+        let mut history = History::new();
+        for step in steps {
+            history.act(step);
+            history.look(step);
+        }
+        history.begin_again();
+    }
+}
