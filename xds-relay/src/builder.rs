@@ -14,6 +14,7 @@ use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tower_layer::Layer;
 use tower_service::Service;
+use xds_transport::TypeRules;
 use xdstp_client::federation;
 
 use crate::admin_access::{AdminAccess, admin_tokens};
@@ -246,7 +247,8 @@ impl RelayBuilder {
             Some(grouping) => grouping,
             None => configured(&config)?,
         };
-        let metrics = Arc::new(Metrics::new(origins::known_types()));
+        let types = TypeRules::envoy();
+        let metrics = Arc::new(Metrics::new(types.services().map(|(type_url, _)| type_url.as_str())));
         let dialer = origins::dialer(&config)?;
         let state = match state {
             Some(state) => Some(state),
@@ -321,7 +323,7 @@ fn configured(config: &Config) -> Result<Box<dyn NodeGrouping>, Error> {
 
 /// Whether an origin is asked for each node group apart: what comes from files is shared in any case.
 fn asks_for_nodes(config: &Config) -> bool {
-    let is_server = |origin: &config::Origin| matches!(origin.kind, OriginKind::Server { .. });
+    let is_server = |origin: &config::Origin| origin.kind.servers().is_some();
     let by_node = config.origins.iter().any(|origin| is_server(origin) && origin.xdstp == XdstpStreams::ByNode);
     by_node || config.origin(&config.default_origin).is_some_and(is_server)
 }

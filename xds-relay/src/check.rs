@@ -2,7 +2,7 @@
 
 use crate::admin_access::admin_tokens;
 use crate::client_rules::Rules;
-use crate::config::{Config, OriginKind};
+use crate::config::Config;
 use crate::error::Error;
 use crate::file_content::FileContent;
 use crate::{origins, state, tls};
@@ -25,8 +25,8 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_named(config)?;
     let mut contents = Vec::new();
     for origin in &config.origins {
-        if let OriginKind::Files { directory, descriptors } = &origin.kind {
-            let (_, resources) = crate::file_origin::load_origin(config, origin, directory, descriptors.as_deref())?;
+        if let Some((directory, descriptors)) = origin.kind.files() {
+            let (_, resources) = crate::file_origin::load_origin(config, origin, directory, descriptors)?;
             contents.push(FileContent::new(&origin.name, resources.iter().map(|resource| resource.type_url.as_str())));
         }
     }
@@ -40,13 +40,7 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
 #[cfg(not(feature = "file-origin"))]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_named(config)?;
-    match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
-        None => Ok(Vec::new()),
-        Some(origin) => {
-            let reason = "this program was built without the feature `file-origin`".to_owned();
-            Err(Error::Origin { origin: origin.name.clone(), reason })
-        }
-    }
+    origins::refuse_files(config).map(|()| Vec::new())
 }
 
 /// Reads all that a configuration refers to but for resource files, which count anew by themselves.

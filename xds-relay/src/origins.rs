@@ -30,9 +30,9 @@ impl Origins {
         use crate::file_origin::{Watch, load_origin};
         let mut watches = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {
-            let OriginKind::Files { directory, descriptors } = &origin.kind else { continue };
+            let Some((directory, descriptors)) = origin.kind.files() else { continue };
             let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
-            let (directory, loaded) = load_origin(config, origin, directory, descriptors.as_deref())?;
+            let (directory, loaded) = load_origin(config, origin, directory, descriptors)?;
             core.set_files(index, serve_as(&loaded), Instant::now());
             let reloads = core.metrics().reloads(&origin.name);
             let (core, name) = (core.clone(), origin.name.clone());
@@ -55,7 +55,22 @@ impl Origins {
 
     #[cfg(not(feature = "file-origin"))]
     pub(crate) fn read(config: &Config, _: &Arc<RelayCore>) -> Result<Self, Error> {
-        crate::check::check(config).map(|_| Self {})
+        refuse_files(config).map(|()| Self {})
+    }
+}
+
+/// An origin of files, of which nothing can be read.
+///
+/// # Errors
+/// There is one.
+#[cfg(not(feature = "file-origin"))]
+pub(crate) fn refuse_files(config: &Config) -> Result<(), Error> {
+    match config.origins.iter().find(|origin| origin.kind.files().is_some()) {
+        None => Ok(()),
+        Some(origin) => {
+            let reason = "this program was built without the feature `file-origin`".to_owned();
+            Err(Error::Origin { origin: origin.name.clone(), reason })
+        }
     }
 }
 
@@ -77,20 +92,6 @@ fn serve_as(resources: &[crate::file_origin::FileResource]) -> Vec<crate::relay_
 
 /// However many clients come at once, one stream asks for what they want: origins bear less than so many requests.
 const REQUESTS: RateLimit = RateLimit { burst: 100, every: Duration::from_millis(10) };
-
-/// Types that metrics always have a label for.
-pub(crate) fn known_types() -> [&'static str; 8] {
-    [
-        "type.googleapis.com/envoy.config.listener.v3.Listener",
-        "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
-        "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration",
-        "type.googleapis.com/envoy.config.route.v3.VirtualHost",
-        "type.googleapis.com/envoy.config.cluster.v3.Cluster",
-        "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
-        "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
-        "type.googleapis.com/envoy.service.runtime.v3.Runtime",
-    ]
-}
 
 /// Dials the servers of a configuration over gRPC.
 ///

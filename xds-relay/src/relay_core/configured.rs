@@ -19,7 +19,7 @@ const SILENT_HINT: &str = "the origin does not answer: one that looks at the nod
 pub(crate) struct Configured {
     /// In the order of the configuration.
     pub(crate) all: Vec<Arc<dyn Origin>>,
-    /// Those of files, by position.
+    /// Those of files, by position, for whoever reads them.
     pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) authorities: Arc<Authorities>,
 }
@@ -59,7 +59,6 @@ pub(crate) struct Common {
 }
 
 impl Configured {
-    /// A kind of origin is added here, and in [`OriginKind`].
     pub(crate) fn of(config: &Config, common: &Common) -> Self {
         let authorities = Arc::new(authorities(config));
         let (mut all, mut files) = (Vec::<Arc<dyn Origin>>::new(), BTreeMap::new());

@@ -8,7 +8,7 @@ use xds_transport::RateLimit;
 use xds_transport::server::Settings;
 use xdstp_client::federation::{self, Dial, Federation, Held, Interner, Origin, SnapshotOrigin};
 
-use crate::config::{self, Config, Limits, OriginKind, Unknown};
+use crate::config::{self, Config, LIMITS, Limits, Unknown};
 use crate::file_content::FileContent;
 use crate::lock::lock;
 use crate::metrics::Metrics;
@@ -35,8 +35,8 @@ pub struct RelayCore {
     pub(crate) names: Vec<String>,
     /// Whether each has several servers.
     pub(crate) have_several: Vec<bool>,
-    /// Those of files, by position.
-    pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
+    /// Those of files, by position: for whoever reads them.
+    files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) grouping: Box<dyn NodeGrouping>,
     pub(crate) node_parameters: NodeParameters,
     unknown: Mutex<Unknown>,
@@ -85,7 +85,7 @@ impl RelayCore {
         state: Option<Arc<State>>,
     ) -> Arc<Self> {
         let settings = settings(config);
-        quotas::KEYS.into_iter().for_each(|key| metrics.declare_limit(key));
+        LIMITS.iter().filter(|limit| limit.is_counted).for_each(|limit| metrics.declare_limit(limit.key));
         state.iter().for_each(|_| metrics.declare_state());
         if config.clients.is_some() || config.admin_token.is_some() {
             metrics.declare_denials();
@@ -212,7 +212,7 @@ impl RelayCore {
 }
 
 fn has_several(origin: &config::Origin) -> bool {
-    matches!(&origin.kind, OriginKind::Server { servers, .. } if servers.len() > 1)
+    origin.kind.servers().is_some_and(|servers| servers.len() > 1)
 }
 
 fn settings(config: &Config) -> Settings {
