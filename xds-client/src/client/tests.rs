@@ -15,6 +15,7 @@ mod load;
 mod logs;
 mod metrics;
 mod names;
+mod one_stream;
 mod progress;
 mod redirects;
 mod resources;

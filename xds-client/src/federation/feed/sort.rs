@@ -28,12 +28,15 @@ impl Feed {
             tracing::warn!(%origin, name, %served, %other, "two variants of a name are for the same parameters");
         }
         let never_shared = self.server.rules.of(&type_url).never_shared;
+        let (server, origins) = (self.server.clone(), self.scopes.origins());
+        let origin_of = |name: &ResourceName| server.authorities.origin_of(name.authority());
         for mut changed in changed.into_iter().chain(repeated) {
             // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
-            let value = changed.resource.value.with_aliases(|alias| self.server.realm.holds(alias));
+            let origin = origin_of(&changed.name);
+            let value = changed.resource.value.with_aliases(|alias| origin_of(alias) == origin);
             changed.resource.value = if never_shared { value.private() } else { value };
             let name = &changed.name;
-            if !self.server.realm.holds(name) {
+            if !origins.contains(&origin) {
                 let reason = "its authority is another origin's";
                 refused.push(Rejected::new(name.as_str(), reason));
                 continue;
@@ -48,14 +51,20 @@ impl Feed {
                 places.put(place, |part| part.removed.push(name.clone()));
             }
             if !aliases.is_empty() {
-                let to = at.iter().filter_map(|place| places.scope(*place));
-                to.for_each(|scope| self.server.mixed.comes(name.authority(), scope));
+                let to = at.iter().filter_map(|place| Some((places.of_origin(*place)?, places.scope(*place)?)));
+                to.for_each(|(of_origin, scope)| of_origin.mixed.comes(name.authority(), scope));
             }
             let Some(last) = at.pop() else {
-                refused.push(Rejected::new(name.as_str(), "neither it nor an alias of it was asked for"));
+                let reason = match places.is_beside_wildcard(name) {
+                    true => "its authority is another origin's",
+                    false => "neither it nor an alias of it was asked for",
+                };
+                refused.push(Rejected::new(name.as_str(), reason));
                 continue;
             };
-            if self.server.has_peers && !places.scope(last).is_some_and(|scope| scope.is_watched()) {
+            // They are all of one origin.
+            let of_several = places.of_origin(last).is_some_and(|of_origin| of_origin.has_several);
+            if of_several && !places.scope(last).is_some_and(|scope| scope.is_watched()) {
                 // Equal versions of different servers say nothing to clients: only the content does.
                 changed.resource = changed.resource.value.into_resource(None);
             }
