@@ -16,6 +16,7 @@ mod logs;
 mod metrics;
 mod names;
 mod one_stream;
+mod one_stream_collections;
 mod one_stream_histories;
 mod progress;
 mod redirects;

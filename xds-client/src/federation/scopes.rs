@@ -137,9 +137,9 @@ impl Scopes {
         lock(&self.0).taken.get(seat.at).map(|taken| taken.of_origin.clone())
     }
 
-    /// The positions of the origins that the stream feeds scopes of.
-    pub(crate) fn origins(&self) -> BTreeSet<usize> {
-        lock(&self.0).origins.keys().copied().collect()
+    /// Whether the stream feeds any scope of an origin, by its position.
+    pub(crate) fn feed_any_of(&self, origin: usize) -> bool {
+        lock(&self.0).origins.contains_key(&origin)
     }
 
     pub(crate) fn own(&self) -> Option<Found> {

@@ -6,7 +6,7 @@ use super::wire::{body, requests, response, wrapper};
 use super::*;
 
 /// A client of authorities that have lists of servers, by their numbers; and one of old-style names.
-fn of_lists(protocol: Protocol, top: &[usize], authorities: &[(&str, &[usize])]) -> World {
+pub(super) fn of_lists(protocol: Protocol, top: &[usize], authorities: &[(&str, &[usize])]) -> World {
     let server = |number: &usize| insecure(SERVERS[*number]);
     let (first, others) = top.split_first().unwrap();
     let bootstrap = others.iter().map(server).fold(Bootstrap::new(server(first)), Bootstrap::with_server);
@@ -24,7 +24,7 @@ fn forked(protocol: Protocol) -> World {
     of_lists(protocol, &[2], &[("x", &[0, 1]), ("y", &[0, 2])])
 }
 
-fn of(authority: &str, id: &str) -> String {
+pub(super) fn of(authority: &str, id: &str) -> String {
     xdstp(authority, CDS, id)
 }
 
@@ -38,11 +38,11 @@ fn asked(world: &World, server: usize) -> Vec<String> {
     names
 }
 
-fn refused(world: &World) -> Vec<String> {
+pub(super) fn refused(world: &World) -> Vec<String> {
     (0..SERVERS.len()).flat_map(|server| world.at(server).take_refused()).collect()
 }
 
-fn over_both(scenario: impl Fn(Protocol)) {
+pub(super) fn over_both(scenario: impl Fn(Protocol)) {
     [Protocol::Delta, Protocol::Sotw].into_iter().for_each(scenario);
 }
 

@@ -174,7 +174,7 @@ impl History {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn r024_whatever_becomes_of_servers_each_has_one_stream_that_asks_for_what_is_wanted_of_it(

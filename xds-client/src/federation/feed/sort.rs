@@ -28,7 +28,7 @@ impl Feed {
             tracing::warn!(%origin, name, %served, %other, "two variants of a name are for the same parameters");
         }
         let never_shared = self.server.rules.of(&type_url).never_shared;
-        let (server, origins) = (self.server.clone(), self.scopes.origins());
+        let server = self.server.clone();
         let origin_of = |name: &ResourceName| server.authorities.origin_of(name.authority());
         for mut changed in changed.into_iter().chain(repeated) {
             // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
@@ -36,7 +36,7 @@ impl Feed {
             let value = changed.resource.value.with_aliases(|alias| origin_of(alias) == origin);
             changed.resource.value = if never_shared { value.private() } else { value };
             let name = &changed.name;
-            if !origins.contains(&origin) {
+            if !self.scopes.feed_any_of(origin) {
                 let reason = "its authority is another origin's";
                 refused.push(Rejected::new(name.as_str(), reason));
                 continue;
