@@ -157,7 +157,7 @@ impl Demand {
 
     /// Its stream ended, and with it all that it was asked for there.
     pub(crate) fn has_left(&mut self, server: usize) {
-        self.ended.remove(&server).into_iter().for_each(Telling::is_over);
+        self.ended.remove(&server).into_iter().for_each(Telling::give_back);
     }
 
     /// What one of its servers is told.

@@ -94,7 +94,7 @@ impl Telling {
     }
 
     /// It need not be told: it knows of nothing any more.
-    pub(crate) fn is_over(self) {
+    pub(crate) fn give_back(self) {
         let Some(room) = &self.room else { return };
         let gone = self.asks.iter().filter(|(_, ask)| **ask == Ask::Unsubscribe);
         gone.for_each(|((type_url, interest), _)| room.give_back(type_url, interest));
