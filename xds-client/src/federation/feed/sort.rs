@@ -11,6 +11,8 @@ use crate::federation::places::Places;
 /// How much of an origin's words about a resource is kept, and told to every client, in characters.
 const MAX_MESSAGE: usize = 1024;
 
+const OF_ANOTHER_ORIGIN: &str = "its authority is another origin's";
+
 impl Feed {
     /// Sorts an update by the scopes it belongs to. What must not come from here, or what nobody can use, is refused.
     pub(super) fn sort(
@@ -36,13 +38,8 @@ impl Feed {
             let value = changed.resource.value.with_aliases(|alias| origin_of(alias) == origin);
             changed.resource.value = if never_shared { value.private() } else { value };
             let name = &changed.name;
-            if !self.scopes.feed_any_of(origin) {
-                let reason = "its authority is another origin's";
+            if let Some(reason) = self.must_not_come(&type_url, name, origin) {
                 refused.push(Rejected::new(name.as_str(), reason));
-                continue;
-            }
-            if let Some(of) = self.other_type(&type_url, name) {
-                refused.push(Rejected::new(name.as_str(), format!("it is the name of a {of}")));
                 continue;
             }
             let aliases: Vec<_> = changed.resource.value.aliases().filter(|_| by_alias).collect();
@@ -56,7 +53,7 @@ impl Feed {
             }
             let Some(last) = at.pop() else {
                 let reason = match places.is_beside_wildcard(name) {
-                    true => "its authority is another origin's",
+                    true => OF_ANOTHER_ORIGIN,
                     false => "neither it nor an alias of it was asked for",
                 };
                 refused.push(Rejected::new(name.as_str(), reason));
@@ -75,6 +72,14 @@ impl Feed {
         }
         self.sort_names(update, complete, places);
         refused
+    }
+
+    /// Why a name of an origin must not come from here, if it must not.
+    fn must_not_come(&self, type_url: &TypeUrl, name: &ResourceName, origin: usize) -> Option<String> {
+        if !self.scopes.feed_any_of(origin) {
+            return Some(OF_ANOTHER_ORIGIN.to_owned());
+        }
+        self.other_type(type_url, name).map(|of| format!("it is the name of a {of}"))
     }
 
     /// Of which type a name is, if it is of another one. A relay has it as it comes, and its clients say so.
