@@ -73,6 +73,7 @@ async fn authorities_of_equal_servers_share_a_stream_and_a_connection_which_is_c
         told.push(put(watch).await);
     }
     assert_eq!((told, connections.load(Ordering::Relaxed)), (vec!["x".to_owned(), OF_A.into(), OF_B.into()], 1));
+    assert_eq!(shared.clients().len(), 1, "whatever lists it stands in");
     drop(watches);
     while !shared.clients().is_empty() {
         tokio::task::yield_now().await;

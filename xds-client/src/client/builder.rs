@@ -245,17 +245,16 @@ impl Builder {
     }
 
     fn by_transport(&self, transport: Arc<dyn Transport>) -> Made {
-        let (mut all, mut known) = (Vec::new(), Vec::new());
+        let mut all = Vec::new();
         let lists = Lists::of(&self.bootstrap, |servers| {
             all.push(servers.to_vec());
-            known.push(servers.iter().map(Known::of).collect());
-            Ok(known.len() - 1)
+            Ok(all.len() - 1)
         });
-        Made::by(ByTransport { servers: all.clone(), transport }, lists, known, all)
+        Made::by(ByTransport { servers: all.clone(), transport }, lists, all)
     }
 
     fn by_grpc(&self, node: &Node, runtime: Handle) -> Made {
-        let (mut pools, mut known, mut all) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut pools, mut all) = (Vec::new(), Vec::new());
         // One server has one connection, whatever others stand beside it in a list.
         let mut shared: HashMap<Server, Pool> = HashMap::new();
         let lists = Lists::of(&self.bootstrap, |servers| {
@@ -269,10 +268,9 @@ impl Builder {
             }
             pools.push(of_list);
             all.push(servers.to_vec());
-            known.push(servers.iter().map(Known::of).collect());
-            Ok(known.len() - 1)
+            Ok(all.len() - 1)
         });
-        Made::by(Servers { pools, runtime }, lists, known, all)
+        Made::by(Servers { pools, runtime }, lists, all)
     }
 
     fn pool(&self, server: &Server, node: &Node) -> Result<Pool, WatchError> {
@@ -307,8 +305,8 @@ struct Made {
 }
 
 impl Made {
-    fn by(by: impl Dial + OpenLoadReports, lists: Lists, known: Vec<Vec<Known>>, servers: Vec<Vec<Server>>) -> Self {
-        let by = Arc::new(by);
+    fn by(by: impl Dial + OpenLoadReports, lists: Lists, servers: Vec<Vec<Server>>) -> Self {
+        let (by, known) = (Arc::new(by), Known::of_lists(&servers));
         Self { lists, known, servers, dial: by.clone(), reports: by }
     }
 }

@@ -48,7 +48,7 @@ impl Place {
 }
 
 impl Lists {
-    /// `origin` makes an origin of a list.
+    /// `origin` makes an origin of a list, in which each server is once.
     pub(super) fn of<'a>(bootstrap: &'a Bootstrap, mut origin: impl FnMut(&[Server]) -> Found) -> Self {
         let mut known: Vec<(&[Server], Found)> = Vec::new();
         let mut find = |servers: &'a [Server]| {
@@ -57,7 +57,7 @@ impl Lists {
             }
             let found = match servers {
                 [] => Err(unknown(bootstrap, "")),
-                _ => origin(servers),
+                _ => origin(&each_once(servers)),
             };
             known.push((servers, found.clone()));
             found
@@ -107,6 +107,17 @@ impl Directory {
         let origin = self.lists.by_authority.get(&authority).cloned().unwrap_or_else(|| Err(unknown(&authority)))?;
         Ok(Place { origin, parameters: self.parameters.get(&authority).cloned() })
     }
+}
+
+/// A server that stands there twice is nowhere to turn to when it fails.
+fn each_once(servers: &[Server]) -> Vec<Server> {
+    let mut each = Vec::with_capacity(servers.len());
+    for server in servers {
+        if !each.contains(server) {
+            each.push(server.clone());
+        }
+    }
+    each
 }
 
 fn unknown(bootstrap: &Bootstrap, authority: &str) -> Error {

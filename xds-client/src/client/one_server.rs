@@ -17,7 +17,7 @@ use super::sweeper::Sweeper;
 use crate::bootstrap::{ChannelCreds, Features, Server};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::federation::{Dial, LastKnownGood, Validators};
+use crate::federation::{Dial, LastKnownGood, Position, Validators};
 use crate::upstream::Pool;
 
 pub(super) fn shared(endpoint: Endpoint, last_known_good: Option<Arc<dyn LastKnownGood>>) -> Shared {
@@ -77,5 +77,6 @@ fn by(by: impl Dial + OpenLoadReports + 'static) -> (Arc<dyn Dial>, Arc<dyn Open
 /// The server, as far as it is told from others.
 pub(super) fn known(endpoint: &Endpoint) -> Known {
     let draft_dynamic_parameters = endpoint.dialect == Dialect::Draft;
-    Known { name: endpoint.uri(), features: Features { draft_dynamic_parameters, ..Features::default() } }
+    let features = Features { draft_dynamic_parameters, ..Features::default() };
+    Known { name: endpoint.uri(), features, first: Position { origin: 0, server: 0 } }
 }

@@ -1,5 +1,6 @@
 //! The servers of a client as origins of its federation.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use xdstp_cache::Selector;
 
 use crate::bootstrap::{Features, Server};
 use crate::federation::{
-    Authorities, Behind, ByNode, Dial, Federation, Interner, LastKnownGood, Limits, LoopGuard, Observer, Origin, Quota,
-    Realm, RequestRoom, Rules, Scope, ScopeKey, ServerOrigin, ServerSettings, ServerTerms, Settings, Speaker, Terms,
-    Validators,
+    Authorities, Behind, ByNode, Dial, Federation, Interner, LastKnownGood, Limits, LoopGuard, Observer, OneServer,
+    Origin, Position, Quota, RequestRoom, Rules, Scope, ScopeKey, ServerOrigin, ServerOriginSettings, ServerSettings,
+    ServerTerms, Settings, Speaker, Terms, Validators,
 };
 
 /// How long a name may be without an answer (gRFC A57).
@@ -43,6 +44,8 @@ pub(super) struct Known {
     /// What it is called.
     pub(super) name: String,
     pub(super) features: Features,
+    /// The first of the positions that it is at: equal servers are one, in whatever lists they stand.
+    pub(super) first: Position,
 }
 
 /// Servers that answer one node only: this program's.
@@ -55,8 +58,19 @@ struct Own {
 struct NoRelay;
 
 impl Known {
-    pub(super) fn of(server: &Server) -> Self {
-        Self { name: server.uri().to_owned(), features: server.features() }
+    /// The servers of each list.
+    pub(super) fn of_lists(lists: &[Vec<Server>]) -> Vec<Vec<Self>> {
+        let mut known = HashMap::new();
+        let mut known_at = |server: &Server, at| Self {
+            name: server.uri().to_owned(),
+            features: server.features(),
+            first: *known.entry(server.clone()).or_insert(at),
+        };
+        let of_list = |(origin, servers): (usize, &Vec<Server>)| {
+            let servers = servers.iter().enumerate();
+            servers.map(|(at, server)| known_at(server, Position { origin, server: at })).collect()
+        };
+        lists.iter().enumerate().map(of_list).collect()
     }
 }
 
@@ -64,9 +78,12 @@ impl Origins {
     /// Each of the servers of a list, in order of preference.
     pub(super) fn federation(self, lists: &[Vec<Known>]) -> Arc<Federation> {
         let interner = Arc::<Interner>::default();
-        let origins = lists.iter().enumerate().map(|(position, servers)| {
-            let realm = Realm { origin: position, authorities: self.authorities.clone() };
-            Arc::new(self.origin(servers, realm, &interner)) as Arc<dyn Origin>
+        let mut known: HashMap<Position, Arc<OneServer>> = HashMap::new();
+        let origins = lists.iter().map(|servers| {
+            let one =
+                |server: &Known| known.entry(server.first).or_insert_with(|| self.server(server, &interner)).clone();
+            let all = servers.iter().map(one).collect();
+            Arc::new(self.origin(servers, all)) as Arc<dyn Origin>
         });
         let none = |what| Quota::new(what, what, usize::MAX);
         Federation::new(Settings {
@@ -81,26 +98,36 @@ impl Origins {
                 authorities_per_stream: usize::MAX,
                 names_per_turn: NAMES_PER_TURN,
             },
-            interner: interner.clone(),
+            interner,
             last_known_good: self.last_known_good.clone(),
         })
     }
 
-    fn origin(&self, servers: &[Known], realm: Realm, interner: &Arc<Interner>) -> Own {
-        let server = ServerOrigin::new(ServerSettings {
-            name: servers.first().map(|first| first.name.clone()).unwrap_or_default(),
-            servers: servers.iter().map(|server| server.name.clone()).collect(),
+    /// A server, of whatever lists.
+    fn server(&self, known: &Known, interner: &Arc<Interner>) -> Arc<OneServer> {
+        OneServer::new(ServerSettings {
+            origin: known.name.clone(),
+            name: known.name.clone(),
+            position: known.first,
             protocol: self.protocol,
             rules: self.rules.clone(),
-            realm,
-            by_node: false,
-            dialect: Dialect::Final,
+            authorities: self.authorities.clone(),
             max_request_bytes: self.max_request_bytes,
             silent_hint: "the server has a stream and requests, and does not answer",
             dial: self.dial.clone(),
             loops: Arc::new(NoRelay),
             observer: self.observer.clone(),
             interner: interner.clone(),
+        })
+    }
+
+    fn origin(&self, servers: &[Known], all: Vec<Arc<OneServer>>) -> Own {
+        let server = ServerOrigin::new(ServerOriginSettings {
+            name: servers.first().map(|first| first.name.clone()).unwrap_or_default(),
+            servers: all,
+            protocol: self.protocol,
+            by_node: false,
+            dialect: Dialect::Final,
         });
         let of_servers = servers.iter().map(terms).collect();
         Own { server, terms: Terms { of_servers, validators: self.validators.clone() } }

@@ -19,6 +19,8 @@ pub(crate) struct Demand {
     first: Telling,
     /// What further servers are, that are asked because those before them fail.
     others: Vec<Telling>,
+    /// What those are to be told yet that are not asked any more, where their streams go on for others.
+    ended: BTreeMap<usize, Telling>,
     /// What nobody wants any more since the last look at the clock.
     left: BTreeSet<Wish>,
     /// What nobody wants any more, and until when it stays subscribed.
@@ -34,6 +36,7 @@ impl Demand {
             wanted: BTreeSet::new(),
             first: Telling::default(),
             others: Vec::new(),
+            ended: BTreeMap::new(),
             left: BTreeSet::new(),
             lingering: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -133,7 +136,28 @@ impl Demand {
         most: usize,
         tell: &mut dyn FnMut(Command),
     ) -> bool {
-        self.telling_mut(server).is_some_and(|telling| telling.take_asks(room, most, tell))
+        // It may be asked again before it was told that it is not.
+        let ends = self.take_left(server, most, tell);
+        ends || self.telling_mut(server).is_some_and(|telling| telling.take_asks(room, most, tell))
+    }
+
+    /// What a server must be told of what it was asked for before it was not asked any more. Whether there is more.
+    pub(crate) fn take_left(&mut self, server: usize, most: usize, tell: &mut dyn FnMut(Command)) -> bool {
+        let more = self.ended.get_mut(&server).is_some_and(|telling| telling.take_asks(None, most, tell));
+        if !more {
+            self.ended.remove(&server);
+        }
+        more
+    }
+
+    /// Whether there is anything of that.
+    pub(crate) fn leaves_any(&self, server: usize) -> bool {
+        self.ended.contains_key(&server)
+    }
+
+    /// Its stream ended, and with it all that it was asked for there.
+    pub(crate) fn has_left(&mut self, server: usize) {
+        self.ended.remove(&server).into_iter().for_each(Telling::give_back);
     }
 
     /// What one of its servers is told.
@@ -167,8 +191,14 @@ impl Demand {
 
     /// Those behind so many servers are not asked any more.
     pub(crate) fn close_behind(&mut self, servers: usize) {
-        let others = self.others.drain(servers.saturating_sub(1).min(self.others.len())..);
-        others.for_each(|telling| telling.end(&self.wanted));
+        let stay = servers.saturating_sub(1).min(self.others.len());
+        for (at, telling) in self.others.drain(stay..).enumerate() {
+            let telling = telling.end(&self.wanted);
+            // What it was to be told before is to be told still, as it was told nothing since.
+            if !telling.is_done() {
+                self.ended.insert(stay + 1 + at, telling);
+            }
+        }
     }
 
     /// What was said on behalf of all that is wanted does not count any more: a server is asked for all of it anew.
@@ -231,7 +261,8 @@ impl Demand {
     }
 
     fn may_answer(&self, wish: &Wish) -> bool {
-        self.wanted.contains(wish) || self.tellings().any(|telling| telling.has_asked(wish))
+        let mut tellings = self.tellings().chain(self.ended.values());
+        self.wanted.contains(wish) || tellings.any(|telling| telling.has_asked(wish))
     }
 
     /// Whether anything of a type is subscribed upstream.
@@ -248,7 +279,7 @@ impl Demand {
 
     /// Whether nothing is subscribed upstream and the origin knows it.
     pub(crate) fn is_idle(&self) -> bool {
-        self.wanted.is_empty() && self.tellings().all(Telling::is_done)
+        self.wanted.is_empty() && self.ended.is_empty() && self.tellings().all(Telling::is_done)
     }
 }
 

@@ -15,7 +15,7 @@ use self::reachable::Reachable;
 use crate::federation::alike::Unsaid;
 use crate::federation::lock::lock;
 use crate::federation::markers::Markers;
-use crate::federation::places::{Elsewhere, Places};
+use crate::federation::places::{Elsewhere, Part, Places};
 use crate::federation::scopes::{Due, Scopes, Seat};
 use crate::federation::server::{Server, StreamState};
 use crate::federation::settling::Settling;
@@ -135,6 +135,9 @@ impl Consumer for Feed {
         };
         let there = answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
         let lost = !there && is_lost;
+        if self.see_off(apply) {
+            self.short.iter().for_each(|seat| self.scopes.ask(*seat));
+        }
         let mut work = self.with_work(now, there);
         let mut goes_on = BTreeSet::new();
         while !work.is_empty() {
@@ -143,21 +146,14 @@ impl Consumer for Feed {
                 if lost {
                     scope.lost(now);
                 }
-                if self.server.has_peers {
+                if seat.of_several {
                     // It may have a seat here only now.
                     self.stands(seat, &scope, fails);
                 } else {
                     trouble.iter().for_each(|trouble| scope.tell_unreachable(trouble));
                 }
                 let more = scope.take_asks(now, seat.server, there, &mut |command| {
-                    if let Command::Unsubscribe(type_url, interest) = &command {
-                        self.settling.forget(type_url, interest);
-                        self.markers.forget(type_url, interest);
-                        left = true;
-                    }
-                    if let Command::Hold(type_url, _, collections) = &command {
-                        self.settling.resume(type_url, collections);
-                    }
+                    left |= self.note(&command);
                     apply(command);
                 });
                 if more {
@@ -175,7 +171,7 @@ impl Consumer for Feed {
             let short = waits.into_iter().filter(|seat| self.short.remove(seat)).collect();
             work = self.seated(short);
         }
-        self.more = !goes_on.is_empty();
+        self.more = !goes_on.is_empty() || self.scopes.is_left();
         // Over SotW a full state is all there is.
         let asks = self.server.protocol == Protocol::Delta && self.server.loops.asks_for_ends();
         for wish in self.settling.doubtful(now).into_iter().filter(|_| asks) {
@@ -203,20 +199,19 @@ impl Consumer for Feed {
         let (type_url, unsaid) = (update.type_url.clone(), update.unsaid);
         let said = Some(update.version.as_str()).filter(|version| !version.is_empty()).map(Version::from);
         // Rule 33: equal versions of a type mean equal content, and what a delta origin says beside it means nothing.
-        let (version, system_version) = match self.server.protocol {
-            Protocol::Sotw if self.server.has_peers => (None, said),
-            Protocol::Sotw => (said, None),
-            Protocol::Delta => (None, said),
+        let protocol = self.server.protocol;
+        let versions = |of_several: bool| match protocol {
+            Protocol::Sotw if !of_several => (said.clone(), None),
+            Protocol::Sotw | Protocol::Delta => (None, said.clone()),
         };
-        let scopes = self.scopes.clone();
-        let mut places = Places::of(&scopes);
+        let (scopes, server) = (self.scopes.clone(), self.server.clone());
+        let mut places = Places::of(&scopes, &server.authorities);
         self.tell_rejected(&type_url, &update.rejected, &mut places);
         let mut refused = self.sort(update, complete, &mut places);
         // What is not in it is as it was, and so is the version of that.
-        for (scope, mut changes) in places.into_changes() {
-            changes.by_alias = self.server.protocol == Protocol::Delta;
-            changes.version.clone_from(&version);
-            changes.system_version.clone_from(&system_version);
+        for Part { scope, of_origin, mut changes } in places.into_parts() {
+            changes.by_alias = server.protocol == Protocol::Delta;
+            (changes.version, changes.system_version) = versions(of_origin.has_several);
             changes.unsaid = unsaid;
             refused.extend(scope.validate(&type_url, &mut changes));
             self.dropped.extend(scope.dropped_by(&type_url, &changes));
@@ -248,9 +243,8 @@ impl Consumer for Feed {
             Connection::Answered => {
                 self.answered(now);
                 self.reachable.answered();
-                if self.server.has_peers {
-                    self.scopes.all().iter().for_each(|(seat, scope)| self.stands(*seat, scope, false));
-                }
+                let of_several = self.scopes.all().into_iter().filter(|(seat, _)| seat.of_several);
+                of_several.for_each(|(seat, scope)| self.stands(seat, &scope, false));
             }
             Connection::Disconnected { error, retry_at } => {
                 let words = error.as_ref().map(|error| format!("disconnected: {error}"));
@@ -277,7 +271,7 @@ impl Consumer for Feed {
                 }
                 for (seat, scope) in self.scopes.all() {
                     scope.origin_lost(seat.server, now);
-                    if fails && self.server.has_peers {
+                    if fails && seat.of_several {
                         self.tell_failed(seat, &scope, true);
                     }
                 }
@@ -322,7 +316,7 @@ impl Consumer for Feed {
         }
         if self.steady_at.take_if(|at| *at <= now).is_some() {
             self.steady = true;
-            self.tell_back(self.server.has_peers);
+            self.tell_back(true);
         }
         // What lingers is looked at with the commands.
         let settled = self.settling.settled(now);

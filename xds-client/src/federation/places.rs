@@ -7,20 +7,30 @@ use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::federation::changes::Changes;
+use crate::federation::of_origin::OfOrigin;
+use crate::federation::realm::Authorities;
 use crate::federation::scope::Scope;
-use crate::federation::scopes::Scopes;
+use crate::federation::scopes::{Found, Scopes};
 
 /// The scopes of a stream that something of a message belongs to, and what of it: by authority on the stream of `xdstp:`
 /// names, where there may be one of old-style names, too; a node group's own stream feeds just its scope.
 pub(crate) struct Places<'a> {
     scopes: &'a Scopes,
+    authorities: &'a Authorities,
     /// Everything is for this one.
     own: Option<usize>,
     /// That of old-style names, where there are others.
     of_every_node: Option<usize>,
-    found: Vec<(Arc<Scope>, Changes)>,
+    found: Vec<Part>,
     /// Those looked for; `None` if there is none.
     by_authority: HashMap<String, Option<usize>>,
+}
+
+/// A scope, and what of a message belongs to it.
+pub(crate) struct Part {
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) of_origin: Arc<OfOrigin>,
+    pub(crate) changes: Changes,
 }
 
 /// Resources that are in scopes of other authorities than their names', because an alias is wanted there.
@@ -41,18 +51,24 @@ impl Elsewhere {
 }
 
 impl<'a> Places<'a> {
-    pub(crate) fn of(scopes: &'a Scopes) -> Self {
+    pub(crate) fn of(scopes: &'a Scopes, authorities: &'a Authorities) -> Self {
         let (own, of_every_node) = (scopes.own(), scopes.of_every_node());
         let (is_own, is_shared) = (own.is_some(), own.is_none() && of_every_node.is_some());
-        let found: Vec<_> =
-            own.or(of_every_node).into_iter().map(|(seat, scope)| (scope, Changes::of(seat.server))).collect();
+        let found: Vec<_> = own.or(of_every_node).into_iter().map(Part::of).collect();
         let (own, of_every_node) = (is_own.then_some(0), is_shared.then_some(0));
-        Self { scopes, own, of_every_node, found, by_authority: HashMap::new() }
+        Self { scopes, authorities, own, of_every_node, found, by_authority: HashMap::new() }
     }
 
     /// What belongs to each.
-    pub(crate) fn into_changes(self) -> Vec<(Arc<Scope>, Changes)> {
+    pub(crate) fn into_parts(self) -> Vec<Part> {
         self.found
+    }
+
+    /// Whether a name is of another origin than the wildcard that may have brought it: no server of that may have it, and so it
+    /// would go as another server feeds that.
+    pub(crate) fn is_beside_wildcard(&self, name: &ResourceName) -> bool {
+        let of_every_node = self.of_every_node.and_then(|place| self.scope(place));
+        of_every_node.is_some_and(|scope| scope.origin != self.authorities.origin_of(name.authority()))
     }
 
     /// Where a resource goes, and where it was and is not wanted any more. One with aliases goes where any of its names
@@ -87,7 +103,7 @@ impl<'a> Places<'a> {
         let by_wildcard = self.by_wildcard(type_url, name).filter(|place| !at.contains(place));
         at.extend(by_wildcard);
         elsewhere.forget(type_url, name);
-        let others = at.iter().filter_map(|place| self.found.get(*place)?.0.key.authority());
+        let others = at.iter().filter_map(|place| self.found.get(*place)?.scope.key.authority());
         let others: BTreeSet<_> = others.filter(|other| Some(*other) != name.authority()).map(str::to_owned).collect();
         if !others.is_empty() {
             elsewhere.0.insert((type_url.clone(), name.clone()), others);
@@ -111,9 +127,10 @@ impl<'a> Places<'a> {
         at
     }
 
-    /// Where a wildcard beside authorities brings a name.
+    /// Where a wildcard beside authorities brings a name of its origin.
     fn by_wildcard(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<usize> {
-        self.of_every_node.filter(|place| self.demands(*place, type_url, &[name]))
+        let place = self.of_every_node.filter(|place| self.demands(*place, type_url, &[name]));
+        place.filter(|_| !self.is_beside_wildcard(name))
     }
 
     fn demands(&self, place: usize, type_url: &TypeUrl, names: &[&ResourceName]) -> bool {
@@ -128,13 +145,18 @@ impl<'a> Places<'a> {
     }
 
     pub(crate) fn scope(&self, place: usize) -> Option<&Arc<Scope>> {
-        self.found.get(place).map(|(scope, _)| scope)
+        self.found.get(place).map(|part| &part.scope)
+    }
+
+    /// What the scope has in common with others of its origin.
+    pub(crate) fn of_origin(&self, place: usize) -> Option<&OfOrigin> {
+        self.found.get(place).map(|part| &*part.of_origin)
     }
 
     /// Changes what goes to one scope.
     pub(crate) fn put(&mut self, place: usize, change: impl FnOnce(&mut Changes)) {
-        if let Some((_, part)) = self.found.get_mut(place) {
-            change(part);
+        if let Some(part) = self.found.get_mut(place) {
+            change(&mut part.changes);
         }
     }
 
@@ -143,11 +165,17 @@ impl<'a> Places<'a> {
         if let Some(known) = self.by_authority.get(authority) {
             return *known;
         }
-        let place = self.scopes.of_authority(authority).map(|(seat, scope)| {
-            self.found.push((scope, Changes::of(seat.server)));
+        let place = self.scopes.of_authority(authority).map(|found| {
+            self.found.push(Part::of(found));
             self.found.len() - 1
         });
         self.by_authority.insert(authority.to_owned(), place);
         place
+    }
+}
+
+impl Part {
+    fn of(Found { seat, scope, of_origin }: Found) -> Self {
+        Self { scope, of_origin, changes: Changes::of(seat.server) }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 use slab::Slab;
 
 use crate::federation::lock::lock;
+use crate::federation::of_origin::OfOrigin;
 use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
 
@@ -17,6 +18,15 @@ pub(crate) struct Seat {
     at: usize,
     /// Which of the scope's servers the stream is to.
     pub(crate) server: usize,
+    /// There are several.
+    pub(crate) of_several: bool,
+}
+
+/// A scope, its seat, and what it has there in common with others of its origin.
+pub(crate) struct Found {
+    pub(crate) seat: Seat,
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) of_origin: Arc<OfOrigin>,
 }
 
 #[derive(Default)]
@@ -24,7 +34,9 @@ pub(crate) struct Scopes(Mutex<Seats>);
 
 #[derive(Default)]
 struct Seats {
-    scopes: Slab<(usize, Weak<Scope>)>,
+    taken: Slab<Taken>,
+    /// How many seats scopes of an origin have, by its position.
+    origins: BTreeMap<usize, usize>,
     by_authority: HashMap<String, Seat>,
     /// The one that the stream carries alone.
     own: Option<Seat>,
@@ -32,15 +44,31 @@ struct Seats {
     of_every_node: Option<Seat>,
     /// They have something to tell the origin.
     asking: BTreeSet<Seat>,
+    /// They are left, and the stream still asks for what was wanted there.
+    leaving: BTreeSet<Seat>,
+}
+
+struct Taken {
+    seat: Seat,
+    scope: Weak<Scope>,
+    origin: usize,
+    /// Of the scope, if it is that of one.
+    authority: Option<String>,
+    of_origin: Arc<OfOrigin>,
 }
 
 impl Scopes {
-    /// It asks from now on, until it is [removed](Self::remove).
-    pub(crate) fn insert(&self, scope: &Arc<Scope>, server: usize) -> Seat {
+    /// It asks from now on, until it [leaves](Self::leave).
+    pub(crate) fn insert(&self, scope: &Arc<Scope>, server: usize, of_origin: &Arc<OfOrigin>) -> Seat {
         let mut seats = lock(&self.0);
-        let seat = Seat { at: seats.scopes.insert((server, Arc::downgrade(scope))), server };
-        if let Some(authority) = scope.key.authority() {
-            seats.by_authority.insert(authority.to_owned(), seat);
+        let entry = seats.taken.vacant_entry();
+        let seat = Seat { at: entry.key(), server, of_several: of_origin.has_several };
+        let authority = scope.key.authority().map(str::to_owned);
+        let (origin, of_origin) = (scope.origin, of_origin.clone());
+        entry.insert(Taken { seat, scope: Arc::downgrade(scope), origin, authority: authority.clone(), of_origin });
+        *seats.origins.entry(origin).or_default() += 1;
+        if let Some(authority) = authority {
+            seats.by_authority.insert(authority, seat);
         }
         if scope.key.has_own_stream() {
             seats.own = Some(seat);
@@ -52,19 +80,34 @@ impl Scopes {
         seat
     }
 
-    /// A scope leaves its seat, that of an authority if it is one.
-    pub(crate) fn remove(&self, authority: Option<&str>, seat: Seat) {
+    /// A scope leaves its seat. Whether the stream is to be told so first: what comes for it until then is still its.
+    pub(crate) fn leave(&self, seat: Seat) -> bool {
+        // Not under the lock: a scope has its own.
+        let leaves_any = self.at(seat).is_some_and(|scope| scope.leaves_any(seat.server));
         let mut seats = lock(&self.0);
-        seats.scopes.try_remove(seat.at);
         seats.asking.remove(&seat);
-        // Another scope of the authority may have come meanwhile.
-        if let Some(authority) = authority
-            && seats.by_authority.get(authority) == Some(&seat)
-        {
-            seats.by_authority.remove(authority);
+        match leaves_any {
+            true => _ = seats.leaving.insert(seat),
+            false => seats.remove(seat),
         }
-        seats.own = seats.own.filter(|own| *own != seat);
-        seats.of_every_node = seats.of_every_node.filter(|other| *other != seat);
+        leaves_any
+    }
+
+    /// The stream was told all.
+    pub(crate) fn has_left(&self, seat: Seat) {
+        lock(&self.0).remove(seat);
+    }
+
+    /// Those that leave.
+    pub(crate) fn leaving(&self) -> Vec<(Seat, Option<Arc<Scope>>)> {
+        let seats = lock(&self.0);
+        let scope = |seat: &Seat| seats.taken.get(seat.at).and_then(|taken| taken.scope.upgrade());
+        seats.leaving.iter().map(|seat| (*seat, scope(seat))).collect()
+    }
+
+    /// Whether any does.
+    pub(crate) fn is_left(&self) -> bool {
+        !lock(&self.0).leaving.is_empty()
     }
 
     /// A scope has something to tell the origin.
@@ -77,32 +120,67 @@ impl Scopes {
         std::mem::take(&mut lock(&self.0).asking)
     }
 
-    /// All that are there.
+    /// All that are there, and do not leave.
     pub(crate) fn all(&self) -> Vec<(Seat, Arc<Scope>)> {
         let seats = lock(&self.0);
-        let seated = |(at, (server, scope)): (usize, &(usize, Weak<Scope>))| {
-            Some((Seat { at, server: *server }, scope.upgrade()?))
-        };
-        seats.scopes.iter().filter_map(seated).collect()
+        let stays = |taken: &&Taken| !seats.leaving.contains(&taken.seat);
+        let taken = seats.taken.iter().map(|(_, taken)| taken).filter(stays);
+        taken.filter_map(|taken| Some((taken.seat, taken.scope.upgrade()?))).collect()
     }
 
     pub(crate) fn at(&self, seat: Seat) -> Option<Arc<Scope>> {
-        lock(&self.0).scopes.get(seat.at)?.1.upgrade()
+        lock(&self.0).taken.get(seat.at)?.scope.upgrade()
     }
 
-    pub(crate) fn own(&self) -> Option<(Seat, Arc<Scope>)> {
-        let seat = lock(&self.0).own?;
-        Some((seat, self.at(seat)?))
+    /// What a scope has in common with others of its origin.
+    pub(crate) fn of_origin(&self, seat: Seat) -> Option<Arc<OfOrigin>> {
+        lock(&self.0).taken.get(seat.at).map(|taken| taken.of_origin.clone())
     }
 
-    pub(crate) fn of_every_node(&self) -> Option<(Seat, Arc<Scope>)> {
-        let seat = lock(&self.0).of_every_node?;
-        Some((seat, self.at(seat)?))
+    /// Whether the stream feeds any scope of an origin, by its position.
+    pub(crate) fn feed_any_of(&self, origin: usize) -> bool {
+        lock(&self.0).origins.contains_key(&origin)
     }
 
-    pub(crate) fn of_authority(&self, authority: &str) -> Option<(Seat, Arc<Scope>)> {
-        let seat = lock(&self.0).by_authority.get(authority).copied()?;
-        Some((seat, self.at(seat)?))
+    pub(crate) fn own(&self) -> Option<Found> {
+        let seats = lock(&self.0);
+        seats.find(seats.own?)
+    }
+
+    pub(crate) fn of_every_node(&self) -> Option<Found> {
+        let seats = lock(&self.0);
+        seats.find(seats.of_every_node?)
+    }
+
+    pub(crate) fn of_authority(&self, authority: &str) -> Option<Found> {
+        let seats = lock(&self.0);
+        seats.find(*seats.by_authority.get(authority)?)
+    }
+}
+
+impl Seats {
+    fn find(&self, seat: Seat) -> Option<Found> {
+        let taken = self.taken.get(seat.at)?;
+        Some(Found { seat, scope: taken.scope.upgrade()?, of_origin: taken.of_origin.clone() })
+    }
+
+    fn remove(&mut self, seat: Seat) {
+        self.leaving.remove(&seat);
+        let Some(taken) = self.taken.try_remove(seat.at) else { return };
+        if let Some(count) = self.origins.get_mut(&taken.origin) {
+            *count -= 1;
+            if *count == 0 {
+                self.origins.remove(&taken.origin);
+            }
+        }
+        // Another scope of the authority may have come meanwhile, or the same one again.
+        if let Some(authority) = taken.authority
+            && self.by_authority.get(&authority) == Some(&seat)
+        {
+            self.by_authority.remove(&authority);
+        }
+        self.own = self.own.filter(|own| *own != seat);
+        self.of_every_node = self.of_every_node.filter(|other| *other != seat);
     }
 }
 
@@ -144,6 +222,10 @@ mod tests {
 
     use super::*;
 
+    fn of_origin() -> Arc<OfOrigin> {
+        Arc::new(OfOrigin { name: "origin".into(), has_several: false, mixed: Default::default() })
+    }
+
     fn scope(authority: &str) -> Arc<Scope> {
         Arc::new(Scope::streamed(ScopeKey::Authority(authority.into()), 0, Duration::ZERO, None, 1))
     }
@@ -152,14 +234,14 @@ mod tests {
     fn who_asks_is_looked_at_once_and_others_are_not() {
         let scopes = Scopes::default();
         let (a, b) = (scope("a"), scope("b"));
-        let (at_a, at_b) = (scopes.insert(&a, 0), scopes.insert(&b, 0));
+        let (at_a, at_b) = (scopes.insert(&a, 0, &of_origin()), scopes.insert(&b, 0, &of_origin()));
         assert_eq!(scopes.take_asking(), BTreeSet::from([at_a, at_b]), "they have not asked for anything yet");
         scopes.ask(at_b);
         scopes.ask(at_b);
         assert_eq!(scopes.take_asking(), BTreeSet::from([at_b]));
         assert!(scopes.take_asking().is_empty());
         scopes.ask(at_b);
-        scopes.remove(b.key.authority(), at_b);
+        assert!(!scopes.leave(at_b), "the stream was asked for nothing");
         assert!(scopes.take_asking().is_empty() && scopes.at(at_b).is_none());
         assert_eq!(scopes.all().len(), 1);
     }
@@ -168,27 +250,27 @@ mod tests {
     fn a_scope_is_found_by_its_authority_until_it_leaves() {
         let scopes = Scopes::default();
         let (old, new) = (scope("a"), scope("a"));
-        let at_old = scopes.insert(&old, 0);
-        assert!(scopes.of_authority("a").is_some_and(|(seat, found)| seat == at_old && Arc::ptr_eq(&found, &old)));
-        let at_new = scopes.insert(&new, 1);
-        scopes.remove(old.key.authority(), at_old);
+        let at_old = scopes.insert(&old, 0, &of_origin());
+        assert!(scopes.of_authority("a").is_some_and(|found| found.seat == at_old && Arc::ptr_eq(&found.scope, &old)));
+        let at_new = scopes.insert(&new, 1, &of_origin());
+        scopes.leave(at_old);
         assert!(
-            scopes.of_authority("a").is_some_and(|(seat, found)| seat.server == 1 && Arc::ptr_eq(&found, &new)),
+            scopes.of_authority("a").is_some_and(|found| found.seat.server == 1 && Arc::ptr_eq(&found.scope, &new)),
             "it came meanwhile"
         );
-        scopes.remove(new.key.authority(), at_new);
+        scopes.leave(at_new);
         assert!(scopes.of_authority("a").is_none() && scopes.own().is_none());
     }
 
     #[test]
     fn only_a_scope_with_a_stream_of_its_own_is_that_streams_own() {
         let scopes = Scopes::default();
-        scopes.insert(&scope("a"), 0);
+        scopes.insert(&scope("a"), 0, &of_origin());
         assert!(scopes.own().is_none());
         let own = Arc::new(Scope::streamed(ScopeKey::Private(0), 0, Duration::ZERO, None, 1));
-        let seat = scopes.insert(&own, 0);
-        assert!(scopes.own().is_some_and(|(_, found)| Arc::ptr_eq(&found, &own)));
-        scopes.remove(own.key.authority(), seat);
+        let seat = scopes.insert(&own, 0, &of_origin());
+        assert!(scopes.own().is_some_and(|found| Arc::ptr_eq(&found.scope, &own)));
+        scopes.leave(seat);
         assert!(scopes.own().is_none());
     }
 
@@ -197,7 +279,7 @@ mod tests {
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
         let now = Instant::now();
         let at = |seconds| now + Duration::from_secs(seconds);
-        let (mut due, [a, b, c]) = (Due::default(), [0, 1, 2].map(|at| Seat { at, server: 0 }));
+        let (mut due, [a, b, c]) = (Due::default(), [0, 1, 2].map(|at| Seat { at, server: 0, of_several: false }));
         due.set(a, Some(at(3)));
         due.set(b, Some(at(2)));
         due.set(c, Some(at(1)));

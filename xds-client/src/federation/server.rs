@@ -10,26 +10,22 @@ use crate::federation::alike::Alike;
 use crate::federation::dial::Position;
 use crate::federation::interner::Interner;
 use crate::federation::loop_guard::{Behind, LoopGuard};
-use crate::federation::mixed::Mixed;
 use crate::federation::observer::Observer;
-use crate::federation::realm::Realm;
+use crate::federation::realm::Authorities;
 use crate::federation::terms::Trouble;
 
 /// What the streams to one server share.
 pub(crate) struct Server {
-    /// What its origin is called.
+    /// What lines and counts go by.
     pub(crate) origin: String,
     /// What it is called itself.
     pub(crate) name: String,
-    /// Which of its origin's it is.
+    /// Where it is dialed.
     pub(crate) position: Position,
-    /// It has others beside it.
-    pub(crate) has_peers: bool,
     pub(crate) protocol: Protocol,
     pub(crate) rules: Arc<TypeRules>,
-    pub(crate) realm: Realm,
+    pub(crate) authorities: Arc<Authorities>,
     pub(crate) loops: Arc<dyn LoopGuard>,
-    pub(crate) mixed: Arc<Mixed>,
     pub(crate) interner: Arc<Interner>,
     pub(crate) alike: Alike,
     pub(crate) observer: Arc<dyn Observer>,

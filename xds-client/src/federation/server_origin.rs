@@ -3,27 +3,22 @@
 use std::sync::Arc;
 
 use xds_transport::wire::parameters::{Locator, LocatorError};
-use xds_transport::{Dialect, Protocol, TypeRules};
+use xds_transport::{Dialect, Protocol};
 use xdstp_cache::Selector;
 
-use crate::federation::alike::Alike;
-use crate::federation::dial::{Dial, Position};
 use crate::federation::fallback::Fallback;
-use crate::federation::interner::Interner;
-use crate::federation::loop_guard::LoopGuard;
 use crate::federation::mixed::Mixed;
-use crate::federation::observer::Observer;
+use crate::federation::of_origin::OfOrigin;
 use crate::federation::origin::{ByNode, Origin, Speaker};
-use crate::federation::realm::Realm;
 use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
-use crate::federation::server::Server;
 use crate::federation::servers::{OneServer, Servers};
 
 /// An origin that is a server, or several in order of preference that all have the same resources: a scope is fed by the first,
 /// and by the next one while those before it fail and something is wanted that nothing is known of (gRFC A71). One stream to a
-/// server carries the scopes of all authorities for who selects alike, each other scope has its own.
+/// server carries the scopes of all authorities for who selects alike, of all origins that it is one of the servers of; each
+/// other scope has its own.
 pub struct ServerOrigin {
     servers: Arc<Servers>,
     protocol: Protocol,
@@ -31,66 +26,29 @@ pub struct ServerOrigin {
     by_node: bool,
     /// What it means by TP2's fields.
     dialect: Dialect,
-    mixed: Arc<Mixed>,
 }
 
-/// What a server is to the core.
-pub struct ServerSettings {
+/// What an origin of servers is to the core.
+pub struct ServerOriginSettings {
     /// What it is called.
     pub name: String,
-    /// What each of its servers is called, in order of preference: one or more.
-    pub servers: Vec<String>,
-    /// What it speaks.
+    /// Its servers, in order of preference: one or more, each once.
+    pub servers: Vec<Arc<OneServer>>,
+    /// What they speak.
     pub protocol: Protocol,
-    /// What is known of types.
-    pub rules: Arc<TypeRules>,
-    /// Which names are its own.
-    pub realm: Realm,
     /// Its `xdstp:` names, too, go by the node.
     pub by_node: bool,
-    /// Which form of TP2 it speaks.
+    /// Which form of TP2 they speak.
     pub dialect: Dialect,
-    /// How much a request to it may have.
-    pub max_request_bytes: usize,
-    /// What an operator should look at where it has a stream and requests, and says nothing for long.
-    pub silent_hint: &'static str,
-    /// How it is reached.
-    pub dial: Arc<dyn Dial>,
-    /// What is said of relays.
-    pub loops: Arc<dyn LoopGuard>,
-    /// Who counts.
-    pub observer: Arc<dyn Observer>,
-    /// The one of its federation.
-    pub interner: Arc<Interner>,
 }
 
 impl ServerOrigin {
     /// Nothing is dialed before somebody wants something.
-    pub fn new(settings: ServerSettings) -> Self {
-        let ServerSettings { protocol, by_node, dialect, max_request_bytes, .. } = settings;
-        let (mixed, realm) = (Arc::<Mixed>::default(), settings.realm);
-        let has_peers = settings.servers.len() > 1;
-        let server = |(at, name): (usize, String)| {
-            let server = Server {
-                origin: settings.name.clone(),
-                name,
-                position: Position { origin: realm.origin, server: at },
-                has_peers,
-                protocol,
-                rules: settings.rules.clone(),
-                realm: realm.clone(),
-                loops: settings.loops.clone(),
-                mixed: mixed.clone(),
-                interner: settings.interner.clone(),
-                alike: Alike::default(),
-                observer: settings.observer.clone(),
-                silent_hint: settings.silent_hint,
-            };
-            OneServer::new(server, max_request_bytes)
-        };
-        let all = settings.servers.into_iter().enumerate().map(server).collect();
-        let servers = Arc::new(Servers::new(all, settings.dial));
-        Self { servers, protocol, by_node, dialect, mixed }
+    pub fn new(settings: ServerOriginSettings) -> Self {
+        let ServerOriginSettings { name, servers, protocol, by_node, dialect } = settings;
+        let of_origin = OfOrigin { name, has_several: servers.len() > 1, mixed: Mixed::default() };
+        let servers = Arc::new(Servers::new(servers, Arc::new(of_origin)));
+        Self { servers, protocol, by_node, dialect }
     }
 }
 
@@ -125,7 +83,7 @@ impl Origin for ServerOrigin {
     }
 
     fn mixed(&self) -> Vec<Arc<Scope>> {
-        self.mixed.scopes()
+        self.servers.of_origin().mixed.scopes()
     }
 
     fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker) {

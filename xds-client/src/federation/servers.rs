@@ -3,12 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
-use xds_transport::Protocol;
+use xds_transport::{Protocol, TypeRules};
 use xdstp_cache::Selector;
 
-use crate::federation::dial::Dial;
+use crate::federation::alike::Alike;
+use crate::federation::dial::{Dial, Position};
+use crate::federation::interner::Interner;
 use crate::federation::lock::lock;
+use crate::federation::loop_guard::LoopGuard;
+use crate::federation::observer::Observer;
+use crate::federation::of_origin::OfOrigin;
 use crate::federation::origin::Speaker;
+use crate::federation::realm::Authorities;
 use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
@@ -18,15 +24,17 @@ use crate::federation::upstream::{Seated, Upstream};
 
 /// The servers of an origin, in order of preference.
 pub(crate) struct Servers {
-    all: Vec<OneServer>,
+    all: Vec<Arc<OneServer>>,
     /// What they are called.
     names: Arc<[Arc<str>]>,
-    dial: Arc<dyn Dial>,
+    of_origin: Arc<OfOrigin>,
 }
 
-/// One of them, and the streams to it that scopes share.
-pub(crate) struct OneServer {
+/// A server, and the streams to it that scopes share, of all origins that it is one of the servers of: there is one for each
+/// selector, in whatever lists it stands.
+pub struct OneServer {
     server: Arc<Server>,
+    dial: Arc<dyn Dial>,
     /// The streams that carry its `xdstp:` names, while anybody wants one: one for each selector.
     streams: Mutex<BTreeMap<Option<Arc<Selector>>, Weak<Upstream>>>,
     /// What the requests of that stream have room for, if that is a limit.
@@ -35,14 +43,42 @@ pub(crate) struct OneServer {
     max_request_bytes: usize,
 }
 
+/// What a server is to the core.
+pub struct ServerSettings {
+    /// What lines and counts go by: the origin that it is of, or else itself, where it is of several.
+    pub origin: String,
+    /// What it is called.
+    pub name: String,
+    /// Where it is dialed, of all positions that it is at.
+    pub position: Position,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// What is known of types.
+    pub rules: Arc<TypeRules>,
+    /// Which names are whose.
+    pub authorities: Arc<Authorities>,
+    /// How much a request to it may have.
+    pub max_request_bytes: usize,
+    /// What an operator should look at where it has a stream and requests, and says nothing for long.
+    pub silent_hint: &'static str,
+    /// How it is reached.
+    pub dial: Arc<dyn Dial>,
+    /// What is said of relays.
+    pub loops: Arc<dyn LoopGuard>,
+    /// Who counts.
+    pub observer: Arc<dyn Observer>,
+    /// The one of its federation.
+    pub interner: Arc<Interner>,
+}
+
 impl Servers {
-    pub(crate) fn new(all: Vec<OneServer>, dial: Arc<dyn Dial>) -> Self {
+    pub(crate) fn new(all: Vec<Arc<OneServer>>, of_origin: Arc<OfOrigin>) -> Self {
         let names = all.iter().map(|one| one.server.name.as_str().into()).collect();
-        Self { all, names, dial }
+        Self { all, names, of_origin }
     }
 
     pub(crate) fn first(&self) -> Option<&OneServer> {
-        self.all.first()
+        self.all.first().map(|first| &**first)
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -54,10 +90,16 @@ impl Servers {
         &self.names
     }
 
+    /// What scopes of the origin have in common at each of them.
+    pub(crate) fn of_origin(&self) -> &OfOrigin {
+        &self.of_origin
+    }
+
     /// Feeds a scope from the first, of which there is no other.
     pub(crate) fn feed_from_one(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker) {
         if let Some(one) = self.first() {
-            scope.feed_from(Arc::new(one.seat(&*self.dial, scope, 0, speaker, Arc::default)));
+            let upstream = one.upstream(&scope.key, speaker, Arc::default);
+            scope.feed_from(Arc::new(upstream.seat(scope, 0, &self.of_origin)));
         }
     }
 
@@ -71,19 +113,35 @@ impl Servers {
     ) -> Option<Seated> {
         let one = self.all.get(at)?;
         if at > 0 {
-            tracing::info!(origin = %one.server.origin, server = %one.server.name, stream = %speaker.label,
+            tracing::info!(origin = %self.of_origin.name, server = %one.server.name, stream = %speaker.label,
                 "asked, for those before it fail, and something is wanted that is not known");
             scope.has_room(at, one.room_of(&scope.key));
         }
-        Some(one.seat(&*self.dial, scope, at, &|| speaker.clone(), || speakers.clone()))
+        let upstream = one.upstream(&scope.key, &|| speaker.clone(), || speakers.clone());
+        Some(upstream.seat(scope, at, &self.of_origin))
     }
 }
 
 impl OneServer {
-    pub(crate) fn new(server: Server, max_request_bytes: usize) -> Self {
+    /// Nothing is dialed before somebody wants something of it.
+    pub fn new(settings: ServerSettings) -> Arc<Self> {
+        let ServerSettings { dial, max_request_bytes, protocol, .. } = settings;
+        let server = Server {
+            origin: settings.origin,
+            name: settings.name,
+            position: settings.position,
+            protocol,
+            rules: settings.rules,
+            authorities: settings.authorities,
+            loops: settings.loops,
+            interner: settings.interner,
+            alike: Alike::default(),
+            observer: settings.observer,
+            silent_hint: settings.silent_hint,
+        };
         // Over delta what does not fit goes into the next request.
-        let room = (server.protocol == Protocol::Sotw).then(|| RequestRoom::new(max_request_bytes));
-        Self { server: Arc::new(server), streams: Mutex::default(), room, max_request_bytes }
+        let room = (protocol == Protocol::Sotw).then(|| RequestRoom::new(max_request_bytes));
+        Arc::new(Self { server: Arc::new(server), dial, streams: Mutex::default(), room, max_request_bytes })
     }
 
     /// What the requests have room for that name what a scope wants.
@@ -92,25 +150,22 @@ impl OneServer {
         Some(if scope.has_own_stream() { RequestRoom::new(self.max_request_bytes) } else { of_server })
     }
 
-    fn seat(
+    /// The stream that carries a scope.
+    fn upstream(
         &self,
-        dial: &dyn Dial,
-        scope: &Arc<Scope>,
-        at: usize,
+        scope: &ScopeKey,
         speaker: &dyn Fn() -> Speaker,
         speakers: impl Fn() -> Arc<Mutex<Speakers>>,
-    ) -> Seated {
-        let dial = || Upstream::dial(dial, self.server.clone(), speaker(), speakers(), &scope.key);
-        let upstream = if !scope.key.has_own_stream() {
-            let mut streams = lock(&self.streams);
-            let selector = scope.key.selector().cloned();
-            let upstream = streams.get(&selector).and_then(Weak::upgrade).unwrap_or_else(dial);
-            streams.retain(|_, stream| stream.strong_count() > 0);
-            streams.insert(selector, Arc::downgrade(&upstream));
-            upstream
-        } else {
-            dial()
-        };
-        upstream.seat(scope, at)
+    ) -> Arc<Upstream> {
+        let dial = || Upstream::dial(&*self.dial, self.server.clone(), speaker(), speakers(), scope);
+        if scope.has_own_stream() {
+            return dial();
+        }
+        let mut streams = lock(&self.streams);
+        let selector = scope.selector().cloned();
+        let upstream = streams.get(&selector).and_then(Weak::upgrade).unwrap_or_else(dial);
+        streams.retain(|_, stream| stream.strong_count() > 0);
+        streams.insert(selector, Arc::downgrade(&upstream));
+        upstream
     }
 }

@@ -86,12 +86,18 @@ impl Telling {
         self.forgets.extend(wanted.iter().map(|(type_url, _)| type_url.clone()));
     }
 
-    /// It is not asked any more.
-    pub(crate) fn end(self, wanted: &BTreeSet<Wish>) {
+    /// It is not asked any more: it is to be told to forget all that it was told of.
+    pub(crate) fn end(self, wanted: &BTreeSet<Wish>) -> Self {
+        let told = wanted.iter().filter(|wish| !self.is_untold(wish)).cloned();
+        let asks = told.chain(self.asks.keys().cloned()).map(|wish| (wish, Ask::Unsubscribe)).collect();
+        Self { asks, room: self.room, ..Self::default() }
+    }
+
+    /// It need not be told: it knows of nothing any more.
+    pub(crate) fn give_back(self) {
         let Some(room) = &self.room else { return };
-        let gone = self.asks.iter().filter(|(wish, ask)| **ask == Ask::Unsubscribe && !wanted.contains(*wish));
-        let told = wanted.iter().filter(|wish| !self.is_untold(wish));
-        told.chain(gone.map(|(wish, _)| wish)).for_each(|(type_url, interest)| room.give_back(type_url, interest));
+        let gone = self.asks.iter().filter(|(_, ask)| **ask == Ask::Unsubscribe);
+        gone.for_each(|((type_url, interest), _)| room.give_back(type_url, interest));
     }
 
     /// What it must be told, once, and its requests have room for: `most` at a time. Whether there is more.

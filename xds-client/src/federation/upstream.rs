@@ -8,6 +8,7 @@ use bytes::Bytes;
 use crate::federation::dial::{Dial, Dialed};
 use crate::federation::feed::Feed;
 use crate::federation::lock::lock;
+use crate::federation::of_origin::OfOrigin;
 use crate::federation::origin::Speaker;
 use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
@@ -29,8 +30,6 @@ pub(crate) struct Upstream {
 /// A scope's seat there.
 pub(crate) struct Seated {
     upstream: Arc<Upstream>,
-    /// Of the scope, if it is that of one.
-    authority: Option<String>,
     seat: Seat,
 }
 
@@ -55,19 +54,31 @@ impl Upstream {
     }
 
     /// What a scope comes over it by, of whose servers it is one. It has something to ask from the start.
-    pub(crate) fn seat(self: Arc<Self>, scope: &Arc<Scope>, server: usize) -> Seated {
-        let seat = self.scopes.insert(scope, server);
-        let authority = scope.key.authority().map(str::to_owned);
-        Seated { upstream: self, authority, seat }
+    pub(crate) fn seat(self: Arc<Self>, scope: &Arc<Scope>, server: usize, of_origin: &Arc<OfOrigin>) -> Seated {
+        let seat = self.scopes.insert(scope, server, of_origin);
+        Seated { upstream: self, seat }
+    }
+
+    fn nudge(&self) {
+        if let Some(dialed) = self.dialed.get() {
+            dialed.nudge();
+        }
+    }
+}
+
+impl Drop for Upstream {
+    /// The stream ends, and asks for nothing any more.
+    fn drop(&mut self) {
+        for (seat, scope) in self.scopes.leaving() {
+            scope.iter().for_each(|scope| scope.has_left(seat.server));
+        }
     }
 }
 
 impl Supply for Seated {
     fn ask(&self) {
         self.upstream.scopes.ask(self.seat);
-        if let Some(dialed) = self.upstream.dialed.get() {
-            dialed.nudge();
-        }
+        self.upstream.nudge();
     }
 
     fn label(&self) -> &str {
@@ -103,7 +114,9 @@ impl Supply for Seated {
 
 impl Drop for Seated {
     fn drop(&mut self) {
-        self.upstream.scopes.remove(self.authority.as_deref(), self.seat);
+        if self.upstream.scopes.leave(self.seat) {
+            self.upstream.nudge();
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use xds_transport::{Protocol, TypeRules};
 use xdstp_client::federation::{
-    Authorities, ByNode, Dial, Interner, Origin, Realm, Scope, ServerOrigin, ServerSettings, SnapshotOrigin, Speaker,
+    Authorities, ByNode, Dial, Interner, OneServer, Origin, Position, Scope, ServerOrigin, ServerOriginSettings,
+    ServerSettings, SnapshotOrigin, Speaker,
 };
 
 use crate::config::{self, Config, OriginKind, ServerAddress, XdstpStreams, canonical_authority};
@@ -65,8 +66,8 @@ impl Configured {
         for (position, origin) in config.origins.iter().enumerate() {
             match &origin.kind {
                 OriginKind::Server { servers, protocol } => {
-                    let realm = Realm { origin: position, authorities: authorities.clone() };
-                    all.push(Arc::new(server(config, origin, (servers, *protocol), realm, common)));
+                    let at = (position, &authorities);
+                    all.push(Arc::new(server(config, origin, (servers, *protocol), at, common)));
                 }
                 OriginKind::Files { .. } => {
                     let origin = Arc::new(SnapshotOrigin::new("files", common.rules.clone()));
@@ -82,11 +83,13 @@ impl Configured {
     }
 }
 
+/// Each origin of a configuration has servers of its own: what one is asked as, and under which name it is counted, is the
+/// origin's.
 fn server(
     config: &Config,
     origin: &config::Origin,
     (servers, protocol): (&[ServerAddress], Protocol),
-    realm: Realm,
+    (position, authorities): (usize, &Arc<Authorities>),
     common: &Common,
 ) -> ServerOrigin {
     let servers: Vec<_> = servers.iter().map(ServerAddress::target).collect();
@@ -94,20 +97,28 @@ fn server(
     if servers.len() > 1 {
         servers.iter().for_each(|server| common.metrics.declare_server(&origin.name, server));
     }
-    ServerOrigin::new(ServerSettings {
+    let one = |(at, name)| {
+        OneServer::new(ServerSettings {
+            origin: origin.name.clone(),
+            name,
+            position: Position { origin: position, server: at },
+            protocol,
+            rules: common.rules.clone(),
+            authorities: authorities.clone(),
+            max_request_bytes: config.limits.max_upstream_request_bytes,
+            silent_hint: SILENT_HINT,
+            dial: common.dial.clone(),
+            loops: Arc::new(Upwards(common.relays.clone())),
+            observer: common.metrics.clone(),
+            interner: common.interner.clone(),
+        })
+    };
+    ServerOrigin::new(ServerOriginSettings {
         name: origin.name.clone(),
-        servers,
+        servers: servers.into_iter().enumerate().map(one).collect(),
         protocol,
-        rules: common.rules.clone(),
-        realm,
-        dialect: origin.dynamic_parameters,
         by_node: origin.xdstp == XdstpStreams::ByNode,
-        max_request_bytes: config.limits.max_upstream_request_bytes,
-        silent_hint: SILENT_HINT,
-        dial: common.dial.clone(),
-        loops: Arc::new(Upwards(common.relays.clone())),
-        observer: common.metrics.clone(),
-        interner: common.interner.clone(),
+        dialect: origin.dynamic_parameters,
     })
 }
 

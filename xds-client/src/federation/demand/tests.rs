@@ -156,3 +156,66 @@ fn a_type_is_wanted_as_long_as_anything_of_it_is() {
     assert!(!demand.wants_type(&"S".into()));
     assert!(!demand.wants_type(&"U".into()));
 }
+
+/// What a further server is told, that is asked or was.
+fn told_to(demand: &mut Demand, server: usize, most: usize) -> (String, bool) {
+    let mut told = Vec::new();
+    let more = demand.take_asks(server, None, most, &mut |command| match command {
+        Command::Subscribe(_, interest) => told.push(format!("+{interest}")),
+        Command::Unsubscribe(_, interest) => told.push(format!("-{interest}")),
+        _ => {}
+    });
+    (told.join(" "), more)
+}
+
+#[test]
+fn who_is_not_asked_any_more_is_told_to_forget_what_it_was_told_of_and_nothing_else() {
+    let now = Instant::now();
+    let mut demand = Demand::new(Duration::ZERO);
+    ["a", "b", "c", "gone"].iter().for_each(|name| _ = demand.want(wish(name), false));
+    told(&mut demand);
+    demand.open();
+    assert_eq!(told_to(&mut demand, 1, 4), ("+a +b +c +gone".into(), false));
+    // It was not told of these.
+    demand.want(wish("d"), false);
+    demand.leave(wish("gone"));
+    expire(&mut demand, now, true, |_| false);
+    demand.close_behind(1);
+    assert!(demand.leaves_any(1) && !demand.asks_several());
+    assert_eq!(told_to(&mut demand, 1, 2), ("-a -b".into(), true));
+    assert_eq!(told_to(&mut demand, 1, 2), ("-c -gone".into(), false));
+    assert!(!demand.leaves_any(1));
+    assert_eq!(told(&mut demand), "-gone +d", "the first is asked as before");
+}
+
+#[test]
+fn who_is_asked_again_before_it_was_told_that_it_is_not_is_told_that_first() {
+    let mut demand = Demand::new(Duration::ZERO);
+    ["a", "b"].iter().for_each(|name| _ = demand.want(wish(name), false));
+    told(&mut demand);
+    demand.open();
+    assert_eq!(told_to(&mut demand, 1, 9), ("+a +b".into(), false));
+    demand.close_behind(1);
+    demand.open();
+    demand.close_behind(1);
+    demand.open();
+    assert_eq!(told_to(&mut demand, 1, 1), ("-a".into(), true));
+    assert_eq!(told_to(&mut demand, 1, 9), ("-b +a +b".into(), false));
+    assert_eq!(told_to(&mut demand, 1, 9), (String::new(), false));
+}
+
+#[test]
+fn a_stream_that_ends_is_told_nothing_of_what_it_was_told_and_its_room_is_given_back() {
+    let mut demand = Demand::new(Duration::ZERO);
+    let room = RequestRoom::new(1000);
+    demand.want(wish("a"), false);
+    told(&mut demand);
+    demand.open();
+    demand.telling_mut(1).unwrap().room = Some(room.clone());
+    told_to(&mut demand, 1, 9);
+    demand.close_behind(1);
+    assert_eq!(room.returns(), 0, "it is subscribed there still");
+    demand.has_left(1);
+    assert_eq!((room.returns(), demand.leaves_any(1)), (1, false));
+    assert_eq!(told_to(&mut demand, 1, 9), (String::new(), false));
+}

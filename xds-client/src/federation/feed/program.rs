@@ -38,16 +38,16 @@ impl Feed {
         let trouble =
             error.map(|reason| Arc::new(Trouble { server: self.server.name.as_str().into(), reason: reason.into() }));
         lock(&self.state).trouble.clone_from(&trouble);
-        if let Some(trouble) = trouble.filter(|_| !self.server.has_peers) {
-            self.scopes.all().iter().for_each(|(_, scope)| scope.tell_unreachable(&trouble));
-        }
+        let Some(trouble) = trouble else { return };
+        let scopes = self.scopes.all().into_iter().filter(|(seat, _)| !seat.of_several);
+        scopes.for_each(|(_, scope)| scope.tell_unreachable(&trouble));
     }
 
-    /// The origin is there, which scopes may have heard to be otherwise from this stream, or from `others`.
+    /// The origin is there, which scopes may have heard to be otherwise from this stream; and those of several servers, if they
+    /// are to hear it anyhow, from others.
     pub(super) fn tell_back(&self, others: bool) {
         let was_lost = lock(&self.state).trouble.take().is_some();
-        if was_lost || others {
-            self.scopes.all().iter().for_each(|(_, scope)| scope.tell_reachable());
-        }
+        let scopes = self.scopes.all().into_iter().filter(|(seat, _)| was_lost || others && seat.of_several);
+        scopes.for_each(|(_, scope)| scope.tell_reachable());
     }
 }

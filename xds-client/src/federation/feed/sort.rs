@@ -11,6 +11,8 @@ use crate::federation::places::Places;
 /// How much of an origin's words about a resource is kept, and told to every client, in characters.
 const MAX_MESSAGE: usize = 1024;
 
+const OF_ANOTHER_ORIGIN: &str = "its authority is another origin's";
+
 impl Feed {
     /// Sorts an update by the scopes it belongs to. What must not come from here, or what nobody can use, is refused.
     pub(super) fn sort(
@@ -28,18 +30,16 @@ impl Feed {
             tracing::warn!(%origin, name, %served, %other, "two variants of a name are for the same parameters");
         }
         let never_shared = self.server.rules.of(&type_url).never_shared;
+        let server = self.server.clone();
+        let origin_of = |name: &ResourceName| server.authorities.origin_of(name.authority());
         for mut changed in changed.into_iter().chain(repeated) {
             // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
-            let value = changed.resource.value.with_aliases(|alias| self.server.realm.holds(alias));
+            let origin = origin_of(&changed.name);
+            let value = changed.resource.value.with_aliases(|alias| origin_of(alias) == origin);
             changed.resource.value = if never_shared { value.private() } else { value };
             let name = &changed.name;
-            if !self.server.realm.holds(name) {
-                let reason = "its authority is another origin's";
+            if let Some(reason) = self.must_not_come(&type_url, name, origin) {
                 refused.push(Rejected::new(name.as_str(), reason));
-                continue;
-            }
-            if let Some(of) = self.other_type(&type_url, name) {
-                refused.push(Rejected::new(name.as_str(), format!("it is the name of a {of}")));
                 continue;
             }
             let aliases: Vec<_> = changed.resource.value.aliases().filter(|_| by_alias).collect();
@@ -48,14 +48,20 @@ impl Feed {
                 places.put(place, |part| part.removed.push(name.clone()));
             }
             if !aliases.is_empty() {
-                let to = at.iter().filter_map(|place| places.scope(*place));
-                to.for_each(|scope| self.server.mixed.comes(name.authority(), scope));
+                let to = at.iter().filter_map(|place| Some((places.of_origin(*place)?, places.scope(*place)?)));
+                to.for_each(|(of_origin, scope)| of_origin.mixed.comes(name.authority(), scope));
             }
             let Some(last) = at.pop() else {
-                refused.push(Rejected::new(name.as_str(), "neither it nor an alias of it was asked for"));
+                let reason = match places.is_beside_wildcard(name) {
+                    true => OF_ANOTHER_ORIGIN,
+                    false => "neither it nor an alias of it was asked for",
+                };
+                refused.push(Rejected::new(name.as_str(), reason));
                 continue;
             };
-            if self.server.has_peers && !places.scope(last).is_some_and(|scope| scope.is_watched()) {
+            // They are all of one origin.
+            let of_several = places.of_origin(last).is_some_and(|of_origin| of_origin.has_several);
+            if of_several && !places.scope(last).is_some_and(|scope| scope.is_watched()) {
                 // Equal versions of different servers say nothing to clients: only the content does.
                 changed.resource = changed.resource.value.into_resource(None);
             }
@@ -66,6 +72,14 @@ impl Feed {
         }
         self.sort_names(update, complete, places);
         refused
+    }
+
+    /// Why a name of an origin must not come from here, if it must not.
+    fn must_not_come(&self, type_url: &TypeUrl, name: &ResourceName, origin: usize) -> Option<String> {
+        if !self.scopes.feed_any_of(origin) {
+            return Some(OF_ANOTHER_ORIGIN.to_owned());
+        }
+        self.other_type(type_url, name).map(|of| format!("it is the name of a {of}"))
     }
 
     /// Of which type a name is, if it is of another one. A relay has it as it comes, and its clients say so.

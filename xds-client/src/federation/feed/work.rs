@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
+use xds_transport::client::Command;
 use xdstp_cache::{Interest, TypeUrl};
 
 use super::Feed;
 use crate::federation::changes::Changes;
 use crate::federation::demand::Wish;
 use crate::federation::lock::lock;
-use crate::federation::places::Places;
+use crate::federation::places::{Part, Places};
 use crate::federation::scope::Scope;
 use crate::federation::scopes::Seat;
 use crate::federation::server::Server;
@@ -32,11 +33,44 @@ impl Feed {
         seats.into_iter().filter_map(|seat| Some((seat, self.scopes.at(seat)?))).collect()
     }
 
+    /// Takes note of a command on its way to the stream. Whether it makes room there.
+    pub(super) fn note(&mut self, command: &Command) -> bool {
+        match command {
+            Command::Unsubscribe(type_url, interest) => {
+                self.settling.forget(type_url, interest);
+                self.markers.forget(type_url, interest);
+                return true;
+            }
+            Command::Hold(type_url, _, collections) => self.settling.resume(type_url, collections),
+            _ => {}
+        }
+        false
+    }
+
+    /// Has the stream forget what was wanted of it at seats that were left. Whether that makes room.
+    pub(super) fn see_off(&mut self, apply: &mut dyn FnMut(Command)) -> bool {
+        let mut left = false;
+        for (seat, scope) in self.scopes.leaving() {
+            let more = scope.is_some_and(|scope| {
+                scope.take_left(seat.server, &mut |command| {
+                    left |= self.note(&command);
+                    apply(command);
+                })
+            });
+            if !more {
+                self.scopes.has_left(seat);
+            }
+        }
+        left
+    }
+
     /// Tells a scope of which this server is one how that is doing.
     pub(super) fn stands(&self, seat: Seat, scope: &Scope, fails: bool) {
         let answers = lock(&self.state).answered;
         if answers && scope.answered(seat.server) {
-            let Server { origin, name, observer, .. } = &*self.server;
+            let Server { name, observer, .. } = &*self.server;
+            let of_origin = self.scopes.of_origin(seat);
+            let origin = of_origin.as_ref().map_or("", |of_origin| &of_origin.name);
             observer.switched(origin, name);
             tracing::info!(%origin, server = %name, scope = %scope.key, "it answers, and is used from now on");
         } else if fails {
@@ -55,7 +89,7 @@ impl Feed {
         settled.complete.iter().for_each(|(type_url, collection)| self.markers.forget(type_url, collection));
         let mut types: BTreeMap<TypeUrl, Places<'_>> = BTreeMap::new();
         let mut tell = |(type_url, interest): Wish, change: &dyn Fn(&mut Changes, Interest)| {
-            let places = types.entry(type_url).or_insert_with(|| Places::of(&self.scopes));
+            let places = types.entry(type_url).or_insert_with(|| Places::of(&self.scopes, &self.server.authorities));
             if let Some(place) = places.of_interest(&interest) {
                 places.put(place, |part| change(part, interest));
             }
@@ -63,7 +97,7 @@ impl Feed {
         settled.begun.into_iter().for_each(|wish| tell(wish, &|part, interest| part.begun.push(interest)));
         settled.complete.into_iter().for_each(|wish| tell(wish, &|part, interest| part.complete.push(interest)));
         for (type_url, places) in types {
-            for (scope, changes) in places.into_changes() {
+            for Part { scope, changes, .. } in places.into_parts() {
                 if !changes.is_empty() {
                     scope.store(&type_url, changes, now);
                 }

@@ -37,6 +37,28 @@ impl Scope {
         more || looks
     }
 
+    /// What to tell a server that is not asked any more, and whose stream goes on. Whether there is more.
+    pub(crate) fn take_left(&self, server: usize, tell: &mut dyn FnMut(Command)) -> bool {
+        let mut commands = Vec::new();
+        let mut state = self.lock();
+        let demand = state.demand.as_mut();
+        let more =
+            demand.is_some_and(|demand| demand.take_left(server, self.slice, &mut |command| commands.push(command)));
+        drop(state);
+        commands.into_iter().for_each(tell);
+        more
+    }
+
+    /// Whether there is anything of that.
+    pub(crate) fn leaves_any(&self, server: usize) -> bool {
+        self.lock().demand.as_ref().is_some_and(|demand| demand.leaves_any(server))
+    }
+
+    /// Its stream ended.
+    pub(crate) fn has_left(&self, server: usize) {
+        self.lock().demand.iter_mut().for_each(|demand| demand.has_left(server));
+    }
+
     /// Whether the requests to a server had no room for all it wants.
     pub(crate) fn is_short(&self, server: usize) -> bool {
         let state = self.lock();

@@ -8,7 +8,7 @@ use xds_transport::{Protocol, TypeRules};
 use super::*;
 use crate::federation::dial::Position;
 use crate::federation::loop_guard::{Behind, LoopGuard};
-use crate::federation::realm::{Authorities, Realm};
+use crate::federation::realm::Authorities;
 
 /// Counts the streams that are kept open, and how often one was nudged.
 #[derive(Default)]
@@ -60,12 +60,10 @@ fn server() -> Arc<Server> {
         origin: "origin".to_owned(),
         name: "server".to_owned(),
         position: Position { origin: 0, server: 0 },
-        has_peers: false,
         protocol: Protocol::Delta,
         rules: Arc::new(TypeRules::envoy()),
-        realm: Realm { origin: 0, authorities },
+        authorities,
         loops: Arc::new(Alone),
-        mixed: Default::default(),
         interner: Arc::default(),
         alike: Default::default(),
         observer: Arc::new(()),
@@ -84,8 +82,9 @@ fn a_scope_that_needs_nothing_leaves_its_seat_and_the_last_ends_the_stream() {
     let (streams, [a, b]) = (Streams::default(), ["a", "b"].map(scope));
     let speaker = Speaker { label: "xdstp".to_owned(), node: Bytes::new() };
     let upstream = Upstream::dial(&streams, server(), speaker, Arc::default(), &a.key);
+    let of_origin = Arc::new(OfOrigin { name: "origin".to_owned(), has_several: false, mixed: Default::default() });
     for scope in [&a, &b] {
-        scope.feed_from(Arc::new(upstream.clone().seat(scope, 0)));
+        scope.feed_from(Arc::new(upstream.clone().seat(scope, 0, &of_origin)));
     }
     assert_eq!(streams.nudged.load(Ordering::Relaxed), 2);
     #[allow(clippy::disallowed_methods, reason = "any moment will do")]
