@@ -25,6 +25,7 @@ use crate::federation::terms::Terms;
 pub(crate) use self::hearing::{Heard, News, Shown};
 
 mod asking;
+mod batch;
 mod choosing;
 mod hearing;
 pub(crate) mod look;
