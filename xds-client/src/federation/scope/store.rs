@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use xds_transport::Frame;
 use xds_transport::client::Changed;
-use xdstp_cache::{Cause, Edit, Interest, Resource, TypeUrl, Woken};
+use xdstp_cache::{Cause, Edit, Interest, Resource, ResourceError, TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
 use super::stub::{may_be_held, stub};
@@ -17,8 +17,7 @@ use crate::federation::markers::is_marker;
 impl Scope {
     /// Stores what came from upstream, and wakes who is interested.
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
-        self.recall_deleted(type_url, &changes, now);
-        let Some(changes) = self.heeded(type_url, changes) else { return };
+        let Some(changes) = self.heeded(type_url, changes, now) else { return };
         let Changes {
             server,
             changed,
@@ -97,12 +96,8 @@ impl Scope {
                 if changed.len() == 0 && removed.len() == 0 {
                     for (name, error) in errors.by_ref().take(BATCH) {
                         let said = watched && error.cause == Cause::Said && !error.is_transient();
-                        // Its server has spoken of what is used on.
-                        if watched && error.cause == Cause::Deleted {
-                            edit.confirm(type_url, &Interest::Name(name.clone()));
-                        }
                         match is_asked(&name) {
-                            true if watched => edit.fail_beside(type_url, &name, error),
+                            true if watched => fail_beside(&mut edit, type_url, &name, error),
                             true => edit.fail_by_name(type_url, &name, error),
                             false => edit.fail(type_url, &name, error),
                         }
@@ -146,7 +141,8 @@ impl Scope {
     }
 
     /// What of that counts, which this server says; none if none does.
-    fn heeded(&self, type_url: &TypeUrl, mut changes: Changes) -> Option<Changes> {
+    fn heeded(&self, type_url: &TypeUrl, mut changes: Changes, now: Instant) -> Option<Changes> {
+        self.recall_deleted(type_url, &changes, now);
         let state = &mut self.lock();
         if !state.heeds(changes.server) {
             if !self.is_watched() || !state.waits_for(changes.server) {
@@ -207,6 +203,14 @@ impl Scope {
             self.store(&type_url, Changes { removed: names.into_iter().collect(), ..Changes::default() }, now);
         }
     }
+}
+
+/// Something is wrong with what a program uses on: if it is deleted, its server has spoken of it.
+fn fail_beside(edit: &mut Edit<'_, Frame>, type_url: &TypeUrl, name: &ResourceName, error: ResourceError) {
+    if error.cause == Cause::Deleted {
+        edit.confirm(type_url, &Interest::Name(name.clone()));
+    }
+    edit.fail_beside(type_url, name, error);
 }
 
 /// Forgets a resource that nothing asks for by any of its names.
