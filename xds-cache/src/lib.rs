@@ -15,6 +15,7 @@ mod edit;
 mod elsewhere;
 mod evict;
 mod fail;
+mod fill;
 mod id;
 mod index;
 mod interest;
