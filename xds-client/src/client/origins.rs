@@ -8,6 +8,7 @@ use tonic::metadata::MetadataMap;
 use xds_transport::{Dialect, Protocol, TypeRules};
 use xdstp_cache::Selector;
 
+use super::brought::Brought;
 use crate::bootstrap::{Features, Server};
 use crate::federation::{
     Authorities, Behind, ByNode, Dial, Federation, Interner, LastKnownGood, Limits, LoopGuard, Observer, Origin, Quota,
@@ -61,13 +62,14 @@ impl Known {
 }
 
 impl Origins {
-    /// Each of the servers of a list, in order of preference.
-    pub(super) fn federation(self, lists: &[Vec<Known>]) -> Arc<Federation> {
+    /// Each of the servers of a list, in order of preference, after those that were brought.
+    pub(super) fn federation(self, brought: &Brought, lists: &[Vec<Known>]) -> Arc<Federation> {
         let interner = Arc::<Interner>::default();
-        let origins = lists.iter().enumerate().map(|(position, servers)| {
+        let servers = lists.iter().enumerate().skip(brought.count()).map(|(position, servers)| {
             let realm = Realm { origin: position, authorities: self.authorities.clone() };
             Arc::new(self.origin(servers, realm, &interner)) as Arc<dyn Origin>
         });
+        let origins = brought.origins(&self.validators).into_iter().chain(servers);
         let none = |what| Quota::new(what, what, usize::MAX);
         Federation::new(Settings {
             origins: origins.collect(),

@@ -1,6 +1,7 @@
 //! Scenarios of `client.md`, in a time of their own: S is that of grpc-go's tests, R one of the rules.
 
 mod alternatives;
+mod brought;
 mod cascades;
 mod dpds;
 mod dpds_histories;
@@ -15,6 +16,7 @@ mod load;
 mod logs;
 mod metrics;
 mod names;
+mod own_code;
 mod progress;
 mod redirects;
 mod resources;

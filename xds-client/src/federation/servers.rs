@@ -14,7 +14,7 @@ use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
 use crate::federation::server::Server;
 use crate::federation::speakers::Speakers;
-use crate::federation::upstream::{Seated, Upstream};
+use crate::federation::upstream::{Seated, Undialed, Upstream};
 
 /// The servers of an origin, in order of preference.
 pub(crate) struct Servers {
@@ -100,17 +100,36 @@ impl OneServer {
         speaker: &dyn Fn() -> Speaker,
         speakers: impl Fn() -> Arc<Mutex<Speakers>>,
     ) -> Seated {
-        let dial = || Upstream::dial(dial, self.server.clone(), speaker(), speakers(), &scope.key);
-        let upstream = if !scope.key.has_own_stream() {
-            let mut streams = lock(&self.streams);
-            let selector = scope.key.selector().cloned();
-            let upstream = streams.get(&selector).and_then(Weak::upgrade).unwrap_or_else(dial);
-            streams.retain(|_, stream| stream.strong_count() > 0);
-            streams.insert(selector, Arc::downgrade(&upstream));
-            upstream
-        } else {
-            dial()
+        let new = || Undialed::new(self.server.clone(), speaker(), speakers(), &scope.key);
+        let upstream = match scope.key.has_own_stream() {
+            true => new().dial(dial),
+            false => self.shared(scope.key.selector(), new, dial),
         };
         upstream.seat(scope, at)
+    }
+
+    /// The stream that carries its `xdstp:` names for a selector. Of those who find none the first dials it, not under the lock.
+    fn shared(
+        &self,
+        selector: Option<&Arc<Selector>>,
+        new: impl FnOnce() -> Undialed,
+        dial: &dyn Dial,
+    ) -> Arc<Upstream> {
+        let selector = selector.cloned();
+        let known = lock(&self.streams).get(&selector).and_then(Weak::upgrade);
+        if let Some(upstream) = known {
+            return upstream;
+        }
+        let new = new();
+        let known = {
+            let mut streams = lock(&self.streams);
+            let known = streams.get(&selector).and_then(Weak::upgrade);
+            if known.is_none() {
+                streams.retain(|_, stream| stream.strong_count() > 0);
+                streams.insert(selector, Arc::downgrade(&new.upstream));
+            }
+            known
+        };
+        known.unwrap_or_else(|| new.dial(dial))
     }
 }
