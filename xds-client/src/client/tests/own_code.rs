@@ -1,17 +1,21 @@
 //! What a program brings may call the client that it is part of: no lock is held while its code runs.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, Weak, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_core::Stream as _;
+use xds_transport::{Frame, TypeRules};
 
 use super::{CDS, OTHER, TOP, heard, message, now, xdstp};
 use crate::bootstrap::{Authority, Bootstrap, ChannelCreds, Server};
-use crate::federation::Dialed;
+use crate::federation::{Dialed, Held, SnapshotOrigin};
 use crate::test::Network;
-use crate::upstream::Consumer;
+use crate::upstream::{Connection, Consumer};
 use crate::{Client, Metrics, Transport, Watch};
 
 /// What a client is to its own parts.
@@ -167,19 +171,118 @@ fn a_transport_may_watch_while_a_stream_ends() {
     });
 }
 
+/// A transport whose streams are there at once, and are told so: no server is at their end.
+#[derive(Clone, Default)]
+struct Idle(Arc<Mutex<Vec<Weak<Consumes>>>>);
+
+type Consumes = Mutex<Box<dyn Consumer>>;
+
+/// The end of one, which has its consumer.
+struct Ended {
+    _consumer: Arc<Consumes>,
+}
+
+impl Idle {
+    /// Has consumers say what they want.
+    fn drive(&self) {
+        let consumers: Vec<_> = self.0.lock().unwrap().iter().filter_map(Weak::upgrade).collect();
+        consumers.iter().for_each(|consumer| consumer.lock().unwrap().commands(now(), &mut |_| ()));
+    }
+}
+
+impl Transport for Idle {
+    fn open(&self, _: &Server, _: Bytes, mut consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+        consumer.connection(now(), Connection::Connected);
+        consumer.connection(now(), Connection::Answered);
+        let consumer = Arc::new(Mutex::new(consumer));
+        self.0.lock().unwrap().push(Arc::downgrade(&consumer));
+        Box::new(Ended { _consumer: consumer })
+    }
+}
+
+impl Dialed for Ended {
+    fn nudge(&self) {}
+}
+
 #[test]
 fn metrics_may_ask_for_what_is_known_whatever_happens() {
     unblocked(|| {
-        let (network, own) = (Network::new(now()), Own::default());
+        let (idle, own) = (Idle::default(), Own::default());
         let metrics = Arc::new(Asks(own.clone(), AtomicBool::default()));
-        let builder = Client::builder(bootstrap()).transport(network.clone());
-        let client = own.get_or_init(|| builder.metrics(metrics.clone()).build().unwrap());
-        let watch = client.watch(CDS, "x");
-        network.settle();
-        drop(watch);
-        network.settle();
-        client.sweep(now());
-        network.settle();
-        assert!(metrics.1.load(Ordering::Relaxed));
+        let builder = Client::builder(bootstrap()).transport(idle.clone()).metrics(metrics.clone());
+        let client = own.get_or_init(|| builder.build().unwrap());
+        for name in ["x".to_owned(), xdstp("two", CDS, "x")] {
+            metrics.1.store(false, Ordering::Relaxed);
+            let watch = client.watch(CDS, &name);
+            idle.drive();
+            drop(watch);
+            idle.drive();
+            client.sweep(now());
+            assert!(metrics.1.load(Ordering::Relaxed), "{name}");
+        }
+    });
+}
+
+/// A task that has a watch.
+struct Task {
+    _watch: Mutex<Watch>,
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {}
+}
+
+fn poll(watch: &mut Watch, waker: &Waker) -> bool {
+    Pin::new(watch).poll_next(&mut Context::from_waker(waker)).is_ready()
+}
+
+#[test]
+fn a_watch_may_be_all_that_holds_a_task_that_watches() {
+    for next in [None, Some(Waker::noop())] {
+        unblocked(move || {
+            let (_network, client) = client(TOP, None, None);
+            let mut watch = client.watch(CDS, "who");
+            let task = Arc::new(Task { _watch: Mutex::new(client.watch(CDS, "x")) });
+            let over = Arc::downgrade(&task);
+            assert!(!poll(&mut watch, &task.into()));
+            match next {
+                Some(waker) => _ = poll(&mut watch, waker),
+                None => drop(watch),
+            }
+            assert!(over.upgrade().is_none());
+        });
+    }
+}
+
+/// Sets what an origin has when it is woken, once.
+struct Sets(Arc<SnapshotOrigin>, Mutex<Option<Vec<Held>>>);
+
+impl Wake for Sets {
+    fn wake(self: Arc<Self>) {
+        let content = self.1.lock().unwrap().take();
+        content.into_iter().for_each(|content| self.0.set(content, now()));
+    }
+}
+
+#[test]
+fn who_is_woken_by_an_origin_of_its_own_may_change_what_that_has_and_the_last_word_counts() {
+    unblocked(|| {
+        let origin = Arc::new(SnapshotOrigin::new("own", TypeRules::envoy().into()));
+        let builder = Client::builder(bootstrap()).transport(Network::new(now()));
+        let client = builder.default_origin(origin.clone()).build().unwrap();
+        let names = ["a", "b"].map(|authority| xdstp(authority, CDS, "x"));
+        let at = |version: &str| -> Vec<Held> {
+            let held = |name: &String| {
+                let frame = Frame::of_message(&CDS.into(), &message(name, version));
+                (CDS.into(), name.parse().unwrap(), frame.into_resource(Some(version.into())))
+            };
+            names.iter().map(held).collect()
+        };
+        let waker = Waker::from(Arc::new(Sets(origin.clone(), Mutex::new(Some(at("2"))))));
+        let mut watches = names.each_ref().map(|name| client.watch(CDS, name));
+        watches.iter_mut().for_each(|watch| assert!(!poll(watch, &waker)));
+        origin.set(at("1"), now());
+        let said = watches.each_mut().map(heard);
+        assert_eq!(said, names.map(|name| [format!("put {name} 2")]));
     });
 }
