@@ -82,6 +82,7 @@ fn bootstrap() -> Bootstrap {
         .with_authority("a", Authority::default())
         .with_authority("b", Authority::default())
         .with_authority("other", Authority::default().with_server(server(OTHER)))
+        .with_authority("both", Authority::default().with_server(server(TOP)).with_server(server(OTHER)))
         .with_authority("two", Authority::default().with_server(server("first:1")).with_server(server("second:1")))
 }
 
@@ -89,7 +90,7 @@ fn bootstrap() -> Bootstrap {
 /// the stream ends.
 fn client(server: &'static str, opening: Option<Call>, ending: Option<Call>) -> (Network, Client) {
     let network = Network::new(now());
-    for (server, authority) in [(TOP, "a"), (TOP, "b"), (OTHER, "other"), ("second:1", "two")] {
+    for (server, authority) in [(TOP, "a"), (TOP, "b"), (TOP, "both"), (OTHER, "other"), ("second:1", "two")] {
         for id in ["x", "y"] {
             let name = xdstp(authority, CDS, id);
             network.server(server).put(CDS, &name, "1", &message(&name, "1"));
@@ -113,6 +114,9 @@ fn a_transport_may_watch_anything_while_it_opens_a_stream() {
         (TOP, ("a", "x"), ("a", "y")),
         (TOP, ("a", "x"), ("b", "x")),
         (TOP, ("a", "x"), ("other", "x")),
+        (TOP, ("a", "x"), ("both", "x")),
+        (TOP, ("both", "x"), ("a", "x")),
+        (TOP, ("both", "x"), ("both", "y")),
         ("first:1", ("two", "x"), ("two", "y")),
         ("first:1", ("two", "x"), ("a", "y")),
         ("second:1", ("two", "x"), ("two", "y")),
