@@ -203,7 +203,6 @@ impl<K: Key, T> Arena<K, T> {
         self.removed = 0;
     }
 
-    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &T)> {
         self.entries.iter().enumerate().filter_map(|(at, entry)| entry.get().map(|value| (self.key_at(at), value)))
     }

@@ -3,6 +3,7 @@
 mod answer;
 mod batch;
 mod fail;
+mod fill;
 mod put;
 mod remove;
 mod tombstones;

@@ -114,20 +114,20 @@ impl<V> Cache<V> {
 
     /// Whether a name has been answered, with an error too, or something of a collection has.
     pub fn is_known(&self, type_url: &TypeUrl, interest: &Interest) -> bool {
-        let Some(type_key) = self.store.type_keys.get(type_url) else { return self.store.options.authoritative };
+        let Some(type_key) = self.store.type_keys.get(type_url) else { return self.store.has_all() };
         let of = &self.store[*type_key];
         match interest {
             Interest::Name(name) if !name.is_glob() => match self.store.slot_of(*type_key, name) {
                 Some(at) => !matches!(self.store[at].state, State::Unknown),
                 None => {
                     let answered = of.errors.contains_key(name) || of.aliases.canonical(name).is_some();
-                    self.store.options.authoritative || answered
+                    self.store.has_all() || answered
                 }
             },
             collection => self
                 .store
                 .list_of(*type_key, collection)
-                .map_or(self.store.options.authoritative, |list| self.store[list].answer != Answer::None),
+                .map_or(self.store.has_all(), |list| self.store[list].answer != Answer::None),
         }
     }
 

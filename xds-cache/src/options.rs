@@ -9,6 +9,9 @@ pub struct Options {
     /// Whether a name that is not in the cache does not exist. A control plane's cache is authoritative;
     /// a relay's is not: there a missing name was not answered yet.
     pub authoritative: bool,
+    /// Whether an authoritative cache has its content already. If not, a missing name was not answered yet until it is
+    /// [filled](crate::Edit::fill).
+    pub filled: bool,
     /// Whether a wildcard also covers `xdstp:` names. It does where everything in the cache is the
     /// answer to one node's wildcard; elsewhere those names have collections of their own.
     pub wildcard_covers_xdstp: bool,
@@ -34,6 +37,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             authoritative: true,
+            filled: true,
             wildcard_covers_xdstp: false,
             tombstones: 1000,
             tombstone_age: Duration::from_secs(3600),

@@ -10,6 +10,7 @@ mod edits;
 mod elsewhere;
 mod empty_globs;
 mod errors;
+mod filled;
 mod histories;
 mod invariants;
 mod look;

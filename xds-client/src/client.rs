@@ -1,5 +1,6 @@
 //! The client that programs use.
 
+mod brought;
 mod builder;
 mod directory;
 mod inner;
@@ -139,7 +140,9 @@ impl Client {
     /// before stays. All that comes of the type is read from then on, as the first says who watches it as anything.
     pub fn watch_as<R: Resource>(&self, name: &str) -> Watch<R> {
         let (type_url, validator) = validator::<R>();
-        self.0.shared.validators.insert_by_trust(type_url.clone(), validator);
+        if self.0.shared.validators.insert_by_trust(type_url.clone(), validator) {
+            self.0.shared.federation.reread(&type_url);
+        }
         self.open(type_url, name)
     }
 

@@ -119,6 +119,7 @@ mod subscriber;
 mod supply;
 mod telling;
 mod terms;
+mod turns;
 mod upstream;
 mod validated;
 mod validators;

@@ -35,7 +35,8 @@ pub trait Resource: Sized + Send + Sync + 'static {
     fn type_url() -> String;
 
     /// Reads an encoded message. It is called once for every version that comes, before that is acknowledged, and by
-    /// whoever receives: it returns soon.
+    /// whoever receives: it returns soon. No lock of the client is held meanwhile. One may be when what it returned is dropped:
+    /// that must not ask the client for anything, and so must not end a watch.
     ///
     /// # Errors
     /// Why the message is of no use. Its server is told so, by a NACK; what was there before stays in use.

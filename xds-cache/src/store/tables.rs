@@ -188,7 +188,12 @@ impl<V> Store<V> {
 
     /// What a new list starts from: all that is in an authoritative cache is all there is.
     fn first_answer(&self) -> Answer {
-        if self.options.authoritative { Answer::Complete } else { Answer::None }
+        if self.has_all() { Answer::Complete } else { Answer::None }
+    }
+
+    /// Whether all there is is here.
+    pub(crate) fn has_all(&self) -> bool {
+        self.options.authoritative && self.options.filled
     }
 
     /// The slot of a name, made if missing.
@@ -197,7 +202,7 @@ impl<V> Store<V> {
             return at;
         }
         let of = &self.types[type_key];
-        let answered = self.options.authoritative || of.errors.contains_key(name);
+        let answered = self.has_all() || of.errors.contains_key(name);
         let canonical = of.aliases.canonical(name).and_then(|canonical| self.slot_of(type_key, canonical));
         let (state, seq) = match canonical {
             Some(canonical) => (State::Absent, self.slots[canonical].seq),

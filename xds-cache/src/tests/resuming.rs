@@ -76,6 +76,7 @@ fn pull_in_parts(world: &mut World, id: SubscriberId) -> (Vec<String>, usize) {
 
 const FEW_LOOKS: Options = Options {
     authoritative: false,
+    filled: true,
     looks: 10,
     wildcard_covers_xdstp: false,
     tombstones: 0,

@@ -19,6 +19,7 @@ use xds_transport::wire::parameters::LocatorError;
 use xds_transport::{Dialect, Protocol, TypeRules};
 use xdstp_cache::Selector;
 
+use super::brought::Brought;
 use super::directory::{Directory, Lists};
 use super::inner::{Inner, Shared};
 #[cfg(feature = "state")]
@@ -35,7 +36,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error as WatchError;
 #[cfg(feature = "state")]
 use crate::federation::LastKnownGood;
-use crate::federation::{Dial, Observer, Reason, Validated, Validators};
+use crate::federation::{Dial, Observer, Origin, Reason, Validated, Validators};
 #[cfg(feature = "state")]
 use crate::state::Store;
 use crate::upstream::{Pool, chain};
@@ -50,6 +51,7 @@ pub struct Builder {
     agent: (String, String),
     client_scope: String,
     transport: Option<Arc<dyn Transport>>,
+    brought: Brought,
     selecting: Selector,
     observer: Arc<dyn Observer>,
     metrics: Option<Arc<dyn Metrics>>,
@@ -78,6 +80,7 @@ impl Builder {
             agent: (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             client_scope: String::new(),
             transport: None,
+            brought: Brought::default(),
             selecting: Selector::default(),
             observer: Arc::new(()),
             metrics: None,
@@ -157,6 +160,57 @@ impl Builder {
         Self { transport: Some(Arc::new(transport)), ..self }
     }
 
+    /// Has the names of an authority from this origin, whether the bootstrap has the authority or not: no server is asked for them.
+    /// An authority is written as the bootstrap has it, and the last origin of one counts.
+    ///
+    /// What an [authoritative](Origin::is_authoritative) one does not have is [absent](crate::Error::Absent) at once, or, until
+    /// it is filled, waited for. What the program [reads](crate::Resource) it reads as it comes: of what is of no use a watch says
+    /// so, and what was there before stays in use. A watch's [server](crate::Watch::server) is what [kind](Origin::kind) it is.
+    /// It may set what concerns security, has no load reported to, and nothing of it is kept over a restart.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Instant;
+    ///
+    /// use xds_transport::{Frame, TypeRules};
+    /// use xdstp_client::bootstrap::{Bootstrap, ChannelCreds, Server};
+    /// use xdstp_client::federation::SnapshotOrigin;
+    /// use xdstp_client::{Client, Event, test::Network};
+    ///
+    /// const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    /// let name = "xdstp://here/envoy.config.cluster.v3.Cluster/web";
+    /// let origin = Arc::new(SnapshotOrigin::new("inventory", TypeRules::envoy().into()));
+    /// let bootstrap = Bootstrap::new(Server::new("xds:1", ChannelCreds::Insecure));
+    /// # let network = Network::new(Instant::now());
+    /// let client = Client::builder(bootstrap).origin("here", origin.clone());
+    /// # let client = client.transport(network);
+    /// let client = client.build()?;
+    ///
+    /// let mut watch = client.watch(CLUSTERS, name);
+    /// assert!(watch.try_next().is_none());
+    /// // Field 1 of a cluster is its name.
+    /// let message = [&[0x0a, u8::try_from(name.len())?], name.as_bytes()].concat();
+    /// let web = Frame::of_message(&CLUSTERS.into(), &message).into_resource(Some("1".into()));
+    /// origin.set(vec![(CLUSTERS.into(), name.parse()?, web)], Instant::now());
+    /// assert!(matches!(watch.try_next(), Some(Event::Put { version, .. }) if version.as_str() == "1"));
+    /// origin.set(Vec::new(), Instant::now());
+    /// assert!(matches!(watch.try_next(), Some(Event::Failed { error, .. }) if error.is_absence()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn origin(mut self, authority: impl Into<String>, origin: impl Origin) -> Self {
+        self.brought.by_authority.insert(authority.into(), Arc::new(origin));
+        self
+    }
+
+    /// Has old-style names from this origin, and names of the bootstrap's authorities that have no servers of their own: in place
+    /// of the servers at its top, of which none is asked. Otherwise as [`origin`](Self::origin).
+    #[must_use]
+    pub fn default_origin(mut self, origin: impl Origin) -> Self {
+        self.brought.default = Some(Arc::new(origin));
+        self
+    }
+
     /// Keeps what servers said in this directory, and yields it after a restart while they cannot be reached or are silent for half
     /// a second: [stale](crate::Watch::is_stale), until they have answered. Secrets (SDS) are not kept, nor is what is asked for
     /// with parameters. Whatever is wrong with the directory is logged, and the client goes on without.
@@ -216,7 +270,7 @@ impl Builder {
             #[cfg(not(feature = "state"))]
             last_known_good: None,
         };
-        let federation = origins.federation(&known);
+        let federation = origins.federation(&self.brought, &known);
         #[cfg(feature = "state")]
         let kept = state.map(|state| match self.transport {
             Some(_) => Kept::by_hand(state),
@@ -245,8 +299,9 @@ impl Builder {
     }
 
     fn by_transport(&self, transport: Arc<dyn Transport>) -> Made {
-        let mut all = Vec::new();
-        let lists = Lists::of(&self.bootstrap, |servers| {
+        // What a program brings has no server.
+        let mut all = vec![Vec::new(); self.brought.count()];
+        let lists = Lists::of(&self.bootstrap, &self.brought, |servers| {
             all.push(servers.to_vec());
             Ok(all.len() - 1)
         });
@@ -254,10 +309,11 @@ impl Builder {
     }
 
     fn by_grpc(&self, node: &Node, runtime: Handle) -> Made {
-        let (mut pools, mut all) = (Vec::new(), Vec::new());
+        let brought = self.brought.count();
+        let (mut pools, mut all) = (vec![Vec::new(); brought], vec![Vec::new(); brought]);
         // One server has one connection, whatever others stand beside it in a list.
         let mut shared: HashMap<Server, Pool> = HashMap::new();
-        let lists = Lists::of(&self.bootstrap, |servers| {
+        let lists = Lists::of(&self.bootstrap, &self.brought, |servers| {
             let mut of_list = Vec::new();
             for server in servers {
                 let pool = match shared.entry(server.clone()) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use xdstp_uri::ResourceName;
 use xdstp_uri::a47::look_up_authority;
 
+use super::brought::Brought;
 use super::parameters::{Dpds, Parameters};
 use crate::bootstrap::{Bootstrap, Server};
 use crate::error::Error;
@@ -48,9 +49,14 @@ impl Place {
 }
 
 impl Lists {
-    /// `origin` makes an origin of a list, in which each server is once.
-    pub(super) fn of<'a>(bootstrap: &'a Bootstrap, mut origin: impl FnMut(&[Server]) -> Found) -> Self {
-        let mut known: Vec<(&[Server], Found)> = Vec::new();
+    /// `origin` makes an origin of a list, in which each server is once. Those that were brought come in place of lists.
+    pub(super) fn of<'a>(
+        bootstrap: &'a Bootstrap,
+        brought: &Brought,
+        mut origin: impl FnMut(&[Server]) -> Found,
+    ) -> Self {
+        let default = brought.default_position().map(|position| (bootstrap.servers(), Ok(position)));
+        let mut known: Vec<(&[Server], Found)> = default.into_iter().collect();
         let mut find = |servers: &'a [Server]| {
             if let Some((_, found)) = known.iter().find(|(known, _)| *known == servers) {
                 return found.clone();
@@ -63,8 +69,11 @@ impl Lists {
             found
         };
         let top = find(bootstrap.servers());
+        let is_brought = |name: &&String| brought.by_authority.contains_key(*name);
         let own = |name: &String| Some((name.clone(), find(bootstrap.servers_of(Some(name))?)));
-        let by_authority = bootstrap.authorities().keys().filter_map(own).collect();
+        let of_lists = bootstrap.authorities().keys().filter(|name| !is_brought(name)).filter_map(own);
+        let mut by_authority: HashMap<_, _> = of_lists.collect();
+        by_authority.extend(brought.authorities().map(|(name, position)| (name.clone(), Ok(position))));
         Self { top, by_authority }
     }
 
@@ -102,8 +111,12 @@ impl Directory {
         let top = || Ok(Place { origin: self.lists.top.clone()?, parameters: self.old_style.clone() });
         let (Some(bootstrap), Some(name)) = (&self.bootstrap, name) else { return top() };
         let unknown = |authority: &str| unknown(bootstrap, authority);
-        let found = look_up_authority(bootstrap, name).map_err(|error| unknown(error.authority()))?;
-        let Some(authority) = found.authority else { return top() };
+        let found = match look_up_authority(bootstrap, name) {
+            Ok(found) => found.authority,
+            // The bootstrap need not have what has an origin of the program's own.
+            Err(error) => Some(error.authority().to_owned()),
+        };
+        let Some(authority) = found else { return top() };
         let origin = self.lists.by_authority.get(&authority).cloned().unwrap_or_else(|| Err(unknown(&authority)))?;
         Ok(Place { origin, parameters: self.parameters.get(&authority).cloned() })
     }

@@ -15,7 +15,7 @@ use super::origins::Known;
 use super::reporters::Reporters;
 use super::sweeper::Sweeper;
 use crate::error::Error;
-use crate::federation::{Federation, Listed, Scope, Trouble, Trust, Validators};
+use crate::federation::{Federation, Listed, Origin, Scope, Trouble, Trust, Validators};
 
 /// What one handle of a client is.
 pub(crate) struct Inner {
@@ -66,19 +66,34 @@ impl Inner {
         Ok((!selector.is_default()).then(|| Arc::new(selector)))
     }
 
-    /// Where a name or a collection of an origin is found, for who selects by this.
+    /// Where a name or a collection of an origin is found, for who selects by this, if that is asked apart.
     pub(crate) fn scope_of(
         &self,
         interest: &Interest,
         origin: usize,
         selector: Option<&Arc<Selector>>,
     ) -> Result<Arc<Scope>, Error> {
+        let servers = self.shared.servers.get(origin).map(Vec::as_slice).unwrap_or_default();
         if let Some(selector @ Selector::Constraints(_)) = selector.map(|selector| &**selector) {
-            self.shared.servers.get(origin).into_iter().flatten().try_for_each(|server| self.says(server, selector))?;
+            servers.iter().try_for_each(|server| self.says(server, selector))?;
         }
+        let selector = match selector {
+            // One that the program brought.
+            Some(selector) if servers.is_empty() && !self.is_asked_apart(origin, selector)? => None,
+            selector => selector,
+        };
         let authority = name_of(interest).and_then(ResourceName::authority);
         let scope = self.shared.federation.watched_scope(authority, origin, selector);
         scope.map_err(|error| Error::BadName { reason: error.to_string().into() })
+    }
+
+    /// Whether an origin that the program brought is, for who selects by this.
+    fn is_asked_apart(&self, origin: usize, selector: &Selector) -> Result<bool, Error> {
+        let federation = &self.shared.federation;
+        federation.selects(origin, selector).map_err(|reason| {
+            let server = federation.origins().get(origin).map(Origin::kind).unwrap_or_default();
+            Error::Unusable { server: server.into(), node: self.shared.node.clone(), reason: reason.into() }
+        })
     }
 
     /// Whether a server can be told by what is selected.
@@ -101,7 +116,9 @@ impl Inner {
 
     /// Lists of a type are read from now on before they are acknowledged.
     pub(crate) fn read_lists(&self, lists: &TypeUrl, members: &TypeUrl) {
-        self.shared.validators.insert_lists(lists, members);
+        if self.shared.validators.insert_lists(lists, members) {
+            self.shared.federation.reread(lists);
+        }
     }
 
     /// The members of a list of a type.

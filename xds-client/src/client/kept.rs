@@ -94,7 +94,8 @@ pub(super) fn one_server(endpoint: Endpoint, directory: PathBuf) -> Shared {
 pub(super) fn identities(lists: &[Vec<Known>], node: &Node, protocol: Protocol) -> Identities {
     let of_list = |servers: &Vec<Known>| {
         let names: Vec<_> = servers.iter().map(|server| server.name.as_str()).collect();
-        Some(names.join(" "))
+        // What a program has itself, it need not be told by anybody.
+        (!names.is_empty()).then(|| names.join(" "))
     };
     // A new version of a program is the same program.
     let Node { id, cluster, metadata, locality, dynamic_parameters, .. } = node;

@@ -11,7 +11,9 @@ use super::Client;
 use crate::federation::Observer;
 
 /// Is told what happens between a client and its servers: see [`Builder::metrics`](crate::Builder::metrics). Each is called by
-/// whoever receives, and returns soon.
+/// whoever receives, and returns soon. No lock of the client is held meanwhile: what it knows may be asked for. Of origins that a
+/// program [brings](crate::Builder::origin) nothing is told, as there is no server; their resources are
+/// [counted](Client::resource_counts).
 ///
 /// ```
 /// use std::sync::Arc;

@@ -8,6 +8,7 @@ use xds_transport::Dialect;
 use xds_transport::wire::Node;
 
 use super::IDLE;
+use super::brought::Brought;
 use super::directory::{Directory, Lists};
 use super::inner::Shared;
 use super::origins::{Known, Origins};
@@ -52,7 +53,7 @@ pub(super) fn shared(endpoint: Endpoint, last_known_good: Option<Arc<dyn LastKno
         last_known_good,
         dial,
     };
-    let federation = origins.federation(&servers);
+    let federation = origins.federation(&Brought::default(), &servers);
     let sweeper = Sweeper::start(&federation, IDLE);
     Shared {
         federation,

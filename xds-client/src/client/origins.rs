@@ -9,6 +9,7 @@ use tonic::metadata::MetadataMap;
 use xds_transport::{Dialect, Protocol, TypeRules};
 use xdstp_cache::Selector;
 
+use super::brought::Brought;
 use crate::bootstrap::{Features, Server};
 use crate::federation::{
     Authorities, Behind, ByNode, Dial, Federation, Interner, LastKnownGood, Limits, LoopGuard, Observer, OneServer,
@@ -75,16 +76,17 @@ impl Known {
 }
 
 impl Origins {
-    /// Each of the servers of a list, in order of preference.
-    pub(super) fn federation(self, lists: &[Vec<Known>]) -> Arc<Federation> {
+    /// Each of the servers of a list, in order of preference, after those that were brought.
+    pub(super) fn federation(self, brought: &Brought, lists: &[Vec<Known>]) -> Arc<Federation> {
         let interner = Arc::<Interner>::default();
         let mut known: HashMap<Position, Arc<OneServer>> = HashMap::new();
-        let origins = lists.iter().map(|servers| {
+        let servers = lists.iter().skip(brought.count()).map(|servers| {
             let one =
                 |server: &Known| known.entry(server.first).or_insert_with(|| self.server(server, &interner)).clone();
             let all = servers.iter().map(one).collect();
             Arc::new(self.origin(servers, all)) as Arc<dyn Origin>
         });
+        let origins = brought.origins(&self.validators).into_iter().chain(servers);
         let none = |what| Quota::new(what, what, usize::MAX);
         Federation::new(Settings {
             origins: origins.collect(),

@@ -15,6 +15,9 @@ use crate::load::{self, LoadStream};
 use crate::upstream::{Consumer, Driver, Pool};
 
 /// How a client speaks with servers, where that is not gRPC over TCP: see [`Builder::transport`](crate::Builder::transport).
+///
+/// No lock of the client is held while any of it runs, nor what it returns is nudged or dropped: it may watch, drop watches, and
+/// ask the client for anything.
 pub trait Transport: Send + Sync + 'static {
     /// Opens a stream to a server for a consumer, as this encoded node, and keeps it open until the result is dropped.
     /// What becomes of it is for [`Upstream`](crate::upstream::Upstream) to say, and what is said on it.

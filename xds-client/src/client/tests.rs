@@ -1,6 +1,7 @@
 //! Scenarios of `client.md`, in a time of their own: S is that of grpc-go's tests, R one of the rules.
 
 mod alternatives;
+mod brought;
 mod cascades;
 mod dpds;
 mod dpds_histories;
@@ -20,6 +21,7 @@ mod names;
 mod one_stream;
 mod one_stream_collections;
 mod one_stream_histories;
+mod own_code;
 mod progress;
 mod redirects;
 mod resources;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use xdstp_cache::Selector;
+use xdstp_cache::{Selector, TypeUrl};
 
 use crate::federation::interner::Interner;
 use crate::federation::last_known_good::LastKnownGood;
@@ -105,7 +105,13 @@ impl Federation {
         let mut scopes = lock(&self.scopes);
         // Streams get scopes under this lock only: whoever is counted once is the map itself.
         let unused = scopes.iter().filter(|(_, scope)| Arc::strong_count(scope) == 1 && scope.is_idle());
-        let unused: Vec<_> = unused.map(|(key, scope)| (scope.rest(now), key.clone())).collect();
+        let mut supplies = Vec::new();
+        let unused: Vec<_> = unused
+            .map(|(key, scope)| {
+                supplies.extend(scope.disconnect());
+                (scope.rest(now), key.clone())
+            })
+            .collect();
         let (mut gone, mut resting): (Vec<_>, Vec<_>) = unused.into_iter().partition(|(since, _)| since.is_none());
         // Of too many, those that have rested longest go.
         resting.sort_unstable();
@@ -117,7 +123,9 @@ impl Federation {
             dropped.iter().for_each(|scope| kept.dropped(scope.clone()));
         }
         drop(scopes);
-        // Not under the lock.
+        // Not under the lock. Streams end by it: how, is anybody's code, which may want a scope. Seats are left while their scopes
+        // are there.
+        drop(supplies);
         drop(dropped);
         self.interner.sweep();
     }
@@ -135,9 +143,14 @@ impl Federation {
         self.scope(key.selected(selector), origin, &speaker)
     }
 
+    /// The program has a use for the resources of a type from now on: it reads what came before from who does not send it again.
+    pub(crate) fn reread(&self, type_url: &TypeUrl) {
+        self.scopes().iter().filter(|scope| scope.is_watched()).for_each(|scope| scope.reread(type_url));
+    }
+
     /// Whether nothing is left that [`sweep`](Self::sweep) could take.
     pub(crate) fn is_swept(&self) -> bool {
-        lock(&self.scopes).values().all(|scope| scope.supply().is_none() || scope.subscriber_count() > 0)
+        lock(&self.scopes).values().all(|scope| !scope.has_supply() || scope.subscriber_count() > 0)
     }
 
     /// Whether an origin speaks SotW.
@@ -193,9 +206,7 @@ impl Federation {
         let (label, node) = (labeled(group.label(), selector), towards_origin(node));
         let speaker = || Speaker { label: label.clone(), node: node.clone() };
         let scope = self.scope(ScopeKey::Group(origin, group.clone()).selected(selector), origin, &speaker)?;
-        if let Some(supply) = scope.supply() {
-            supply.join(routes, node);
-        }
+        scope.join(routes, node);
         Ok(scope)
     }
 
@@ -219,17 +230,30 @@ impl Federation {
         Ok(scope)
     }
 
-    /// The scope of a key, made and fed if there is none; `speaker` is who speaks for it upstream.
+    /// The scope of a key, made and fed if there is none; `speaker` is who speaks for it upstream. While it is being fed, by an
+    /// origin that may want scopes for that, too, others have it as it is.
     fn scope(&self, key: ScopeKey, position: usize, speaker: &dyn Fn() -> Speaker) -> Result<Arc<Scope>, OverLimit> {
         let origin = self.origins.get(position);
-        let is_authoritative = origin.is_some_and(Origin::is_authoritative);
-        let feed = |scope: &Arc<Scope>| origin.into_iter().for_each(|origin| origin.feed(scope, speaker));
+        let known = lock(&self.scopes).get(&key).cloned();
+        let (scope, is_new) = match known {
+            Some(scope) => (scope, false),
+            None => self.new_scope(key, position)?,
+        };
+        if let Some(origin) = origin.filter(|origin| is_new || !origin.is_authoritative()) {
+            scope.feed(|| origin.feed(&scope, speaker));
+        }
+        Ok(scope)
+    }
+
+    /// The scope of a key, made if there is none still; and whether it was.
+    fn new_scope(&self, key: ScopeKey, position: usize) -> Result<(Arc<Scope>, bool), OverLimit> {
+        // Not under the lock: an origin is anybody's code.
+        let origin = self.origins.get(position);
+        let (is_authoritative, terms) = (origin.is_some_and(Origin::is_authoritative), origin.and_then(Origin::terms));
+        let room = origin.filter(|_| !is_authoritative).and_then(|origin| origin.room(&key));
         let mut scopes = lock(&self.scopes);
         if let Some(scope) = scopes.get(&key) {
-            if scope.supply().is_none() && !is_authoritative {
-                feed(scope);
-            }
-            return Ok(scope.clone());
+            return Ok((scope.clone(), false));
         }
         let share = match key.of_all() {
             ScopeKey::Authority(_) => Some(self.limits.authorities.take()?),
@@ -239,24 +263,20 @@ impl Federation {
             ScopeKey::EveryNode | ScopeKey::Private(_) | ScopeKey::Selected(..) => None,
         };
         let slice = self.limits.names_per_turn;
-        let scope = if is_authoritative {
-            Scope::authoritative(key.clone(), position, slice)
-        } else {
-            let room = origin.and_then(|origin| origin.room(&key));
-            let scope = match origin.and_then(Origin::terms) {
-                Some(terms) => Scope::watched(key.clone(), position, room, slice, terms),
-                None => Scope::streamed(key.clone(), position, self.linger, room, slice),
-            };
-            let known = self.last_known_good.as_ref().and_then(|kept| kept.load(&key, position));
-            match known {
-                Some(known) => scope.keeps(known),
-                None => scope,
-            }
+        let scope = match (is_authoritative, terms) {
+            (true, None) => Scope::authoritative(key.clone(), position, slice),
+            (true, Some(terms)) => Scope::authoritative(key.clone(), position, slice).on(terms),
+            (false, Some(terms)) => Scope::watched(key.clone(), position, room, slice, terms),
+            (false, None) => Scope::streamed(key.clone(), position, self.linger, room, slice),
+        };
+        let kept = self.last_known_good.as_ref().filter(|_| !is_authoritative);
+        let scope = match kept.and_then(|kept| kept.load(&key, position)) {
+            Some(known) => scope.keeps(known),
+            None => scope,
         };
         let scope = Arc::new(scope.counted(share));
-        feed(&scope);
         scopes.insert(key, scope.clone());
-        Ok(scope)
+        Ok((scope, true))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::federation::scope::Scope;
 use crate::federation::servers::Servers;
 use crate::federation::speakers::Speakers;
 use crate::federation::supply::{ServerState, ServerStatus, Status, Supply};
+use crate::federation::turns::Turns;
 use crate::federation::upstream::Seated;
 
 /// A seat at the stream of each server that the scope asks. The streams are shared as those of one server are.
@@ -23,14 +24,16 @@ pub(crate) struct Fallback {
     speakers: Arc<Mutex<Speakers>>,
     /// The first first.
     seats: Mutex<Vec<Arc<Seated>>>,
+    /// Who opens and closes them.
+    choosing: Turns,
 }
 
 impl Fallback {
     /// Feeds a scope, from the first of the servers as long as it can.
     pub(crate) fn feed(servers: Arc<Servers>, scope: &Arc<Scope>, speaker: Speaker) {
         scope.choose_among(servers.names());
-        let (speakers, seats) = (Arc::default(), Mutex::default());
-        let fallback = Arc::new(Self { servers, scope: Arc::downgrade(scope), speaker, speakers, seats });
+        let (speakers, seats, choosing) = (Arc::default(), Mutex::default(), Turns::default());
+        let fallback = Arc::new(Self { servers, scope: Arc::downgrade(scope), speaker, speakers, seats, choosing });
         scope.feed_from(fallback.clone());
         fallback.choose();
     }
@@ -61,30 +64,26 @@ impl Supply for Fallback {
         self.seats().iter().for_each(|seat| seat.ask());
     }
 
-    /// Whoever comes last has it as the scope says: others may be at it, too.
+    /// Others may be at it, and it may be asked for while a stream is opened or ends: then it is done again, as the scope says
+    /// by then.
     fn choose(&self) {
-        while let Some(scope) = self.scope.upgrade() {
+        self.choosing.take(|| {
+            let Some(scope) = self.scope.upgrade() else { return };
             let asked = scope.asks();
-            let mut opened = Vec::new();
             let closed: Vec<_> = {
                 let mut seats = lock(&self.seats);
                 let left = asked.min(seats.len());
-                let closed = seats.drain(left..).collect();
-                while seats.len() < asked
-                    && let Some(seat) = self.servers.seat(seats.len(), &scope, &self.speaker, &self.speakers)
-                {
-                    let seat = Arc::new(seat);
-                    seats.push(seat.clone());
-                    opened.push(seat);
-                }
-                closed
+                seats.drain(left..).collect()
             };
             drop(closed);
-            opened.iter().for_each(|seat| seat.ask());
-            if scope.asks() == asked {
-                break;
+            let left = lock(&self.seats).len();
+            for at in left..asked {
+                let Some(seat) = self.servers.seat(at, &scope, &self.speaker, &self.speakers) else { return };
+                let seat = Arc::new(seat);
+                lock(&self.seats).push(seat.clone());
+                seat.ask();
             }
-        }
+        });
     }
 
     fn label(&self) -> &str {

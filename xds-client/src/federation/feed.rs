@@ -101,17 +101,20 @@ impl Feed {
     }
 
     fn answered(&mut self, now: Instant) {
-        let mut state = lock(&self.state);
-        if !state.answered {
+        let was_answered = lock(&self.state).answered;
+        if !was_answered {
             if self.says("connected", now) {
                 tracing::info!(origin = %self.server.origin, stream = %self.label, "connected");
             }
-            state.answered = true;
-            (state.hint, state.lost_since) = (None, None);
-            state.guard = Some(self.server.observer.connected(&self.server.origin));
+            // Not under the lock: who counts is anybody's code.
+            let guard = self.server.observer.connected(&self.server.origin);
+            let mut state = lock(&self.state);
+            (state.answered, state.hint, state.lost_since) = (true, None, None);
+            let before = state.guard.replace(guard);
+            drop(state);
+            drop(before);
             self.silent_at = None;
         }
-        drop(state);
         self.tell_back(false);
     }
 
@@ -263,9 +266,11 @@ impl Consumer for Feed {
                 state.lost_since.get_or_insert(now);
                 let fails = !state.answered;
                 state.fails = fails;
-                (state.open, state.answered, state.guard, state.relays) = (false, false, None, None);
+                (state.open, state.answered) = (false, false);
                 (state.last_error, state.retry_at) = (error.or(state.last_error.take()), Some(retry_at));
+                let over = (state.guard.take(), state.relays.take());
                 drop(state);
+                drop(over);
                 if fails {
                     self.reachable.failed();
                 }
@@ -296,7 +301,8 @@ impl Consumer for Feed {
         let heard = heard.inspect_err(|_| self.server.observer.looped(&self.server.origin))?;
         let by_relay = heard.is_some() && self.server.protocol == Protocol::Delta;
         self.settling.connected(by_relay, self.markers.wait());
-        lock(&self.state).relays = heard;
+        let before = std::mem::replace(&mut lock(&self.state).relays, heard);
+        drop(before);
         Ok(())
     }
 

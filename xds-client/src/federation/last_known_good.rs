@@ -13,7 +13,7 @@ use crate::federation::scope_key::ScopeKey;
 /// nobody waits for him.
 pub trait LastKnownGood: Send + Sync {
     /// What is kept of a scope that is about to be made, of an origin by position; nothing of `None` is to be kept. It is
-    /// called while nobody else gets a scope, and returns at once.
+    /// called while nobody else gets a scope: it returns at once, and asks nothing of the federation.
     fn load(&self, key: &ScopeKey, origin: usize) -> Option<Vec<Known<Frame>>>;
 
     /// A scope is not there any more; what is kept of it is not either once that is taken that it noted, which is older than

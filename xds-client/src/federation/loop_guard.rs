@@ -24,7 +24,7 @@ pub trait LoopGuard: Send + Sync + 'static {
     fn hear(&self, said: &MetadataMap) -> Result<Option<Box<dyn Behind>>, String>;
 }
 
-/// The relays at the far end of a stream; displayed as admin pages show them.
+/// The relays at the far end of a stream; displayed as admin pages show them, which asks nothing of the federation.
 pub trait Behind: Display + Send + Sync {}
 
 impl<T: Display + Send + Sync> Behind for T {}

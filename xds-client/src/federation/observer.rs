@@ -4,7 +4,8 @@ use std::any::Any;
 
 use xdstp_cache::TypeUrl;
 
-/// Is told what happens on the streams to origins, as it happens. Whoever counts nothing is `()`.
+/// Is told what happens on the streams to origins, as it happens, by whoever receives: it returns soon. No lock of the core is held
+/// meanwhile. Whoever counts nothing is `()`.
 pub trait Observer: Send + Sync + 'static {
     /// A stream was answered; what is returned is dropped once it is over.
     fn connected(&self, _origin: &str) -> Box<dyn Any + Send + Sync> {

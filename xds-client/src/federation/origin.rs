@@ -17,8 +17,8 @@ pub type Held = (TypeUrl, ResourceName, Resource<Frame>);
 
 /// Where resources come from: servers that are dialed, files, a test. To the core all of them are equal.
 ///
-/// An origin says what it is, always the same, and is told of every scope of names of its own, to [feed](Self::feed) it. That
-/// happens while nobody else gets a scope: it returns soon, and locks no scope but that one.
+/// An origin says what it is, always the same, and is told of every scope of names of its own, to [feed](Self::feed) it. No lock
+/// is held while any of its code runs.
 pub trait Origin: Send + Sync + 'static {
     /// What kind of origin it is, in a word for people: `delta`, `sotw`, `files`.
     fn kind(&self) -> &'static str;
@@ -72,8 +72,10 @@ pub trait Origin: Send + Sync + 'static {
         None
     }
 
-    /// Feeds a scope from now on. An authoritative origin is told of it once, fills it before this returns, and keeps it as
-    /// it is for as long as it lives. Another gives it a [supply](Scope::feed_from), and is told again when somebody wants
+    /// Feeds a scope from now on, before whoever was the first to want something of it goes on: it returns soon. An
+    /// authoritative origin is told of it once, [fills](Scope::replace) it, and keeps it as it is for as long as it lives;
+    /// until it is filled, nothing is known of what it does not have. Another gives it a [supply](Scope::feed_from), and is
+    /// told again when somebody wants
     /// something of a scope that had dropped its supply. `speaker` is whom it is asked for.
     fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker);
 }

@@ -264,7 +264,7 @@ impl Routes {
             return;
         }
         let left: Vec<_> = self.group_scopes.extract_if(|(_, _, of), _| *of == selector).collect();
-        left.iter().for_each(|(_, scope)| leave(scope, self.number));
+        left.iter().for_each(|(_, scope)| scope.leave(self.number));
         self.private.retain(|(_, of), _| *of != selector);
     }
 
@@ -292,13 +292,6 @@ impl Drop for Routes {
             subscriber.end_opening();
             subscriber.all_parts().for_each(|part| self.view.close(&subscriber.type_url, part));
         }
-        self.group_scopes.values().for_each(|scope| leave(scope, self.number));
-    }
-}
-
-/// The node of these routes does not speak for a scope any more.
-fn leave(scope: &Scope, routes: u64) {
-    if let Some(supply) = scope.supply() {
-        supply.leave(routes);
+        self.group_scopes.values().for_each(|scope| scope.leave(self.number));
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Cache, Options, Resource, TypeUrl, Version, Woken};
 
@@ -21,12 +22,14 @@ use crate::federation::scope_key::ScopeKey;
 use crate::federation::share::Share;
 use crate::federation::supply::Supply;
 use crate::federation::terms::Terms;
+use crate::federation::turns::Turns;
 
 pub(crate) use self::hearing::{Heard, News, Shown};
 
 mod asking;
 mod batch;
 mod choosing;
+mod filling;
 mod hearing;
 pub(crate) mod look;
 mod other_names;
@@ -54,8 +57,9 @@ pub struct Scope {
     pub key: ScopeKey,
     /// Which origin it comes from, by position.
     pub origin: usize,
-    /// What it comes over; none from an authoritative origin, and while nobody wants anything of it.
-    supply: Mutex<Option<Arc<dyn Supply>>>,
+    connection: Mutex<Connection>,
+    /// Who has its origin feed it.
+    feeding: Turns,
     /// Whether several streams may be served from it: not what forbids sharing, then.
     pub shared: bool,
     /// Who uses it is one program, on these terms.
@@ -69,6 +73,15 @@ pub struct Scope {
     state: parking_lot::Mutex<State>,
     /// Its place among the groups or authorities that there may be.
     _place: Option<Share>,
+}
+
+/// How it is connected with its origin.
+#[derive(Default)]
+struct Connection {
+    /// What it comes over; none from an authoritative origin, and while nobody wants anything of it.
+    supply: Option<Arc<dyn Supply>>,
+    /// Whose nodes may speak for it to the supply that is being made.
+    joining: BTreeMap<u64, Bytes>,
 }
 
 struct State {
@@ -92,6 +105,8 @@ struct State {
     reach: hearing::Reach,
     /// Its servers, where there are several.
     several: Option<Box<Several>>,
+    /// When its origin said last what all there is is, if it does.
+    filled_at: Option<Instant>,
 }
 
 /// Whether a subscriber is needed.
@@ -144,13 +159,19 @@ impl Scope {
         options.wildcard_covers_xdstp = true;
         // What must not be shared between clients is one's own.
         let own = Self::new(key, origin, options, Some(Demand::new(Duration::ZERO)), room);
-        Self { shared: false, terms: Some(terms), ..own }
+        own.on(terms)
     }
 
-    /// A scope that holds all there is: what is not in it does not exist.
+    /// The same scope for the watches of one program, on these terms.
+    pub(crate) fn on(self, terms: Terms) -> Self {
+        Self { shared: false, terms: Some(terms), ..self }
+    }
+
+    /// A scope that is to hold all there is. Nothing is known of what is not in it before its origin has
+    /// [filled](Self::replace) it; from then on that does not exist.
     pub fn authoritative(key: ScopeKey, origin: usize, slice: usize) -> Self {
         let mut options = Options::default();
-        options.looks = slice;
+        (options.filled, options.looks) = (false, slice);
         Self::new(key, origin, options, None, None)
     }
 
@@ -175,12 +196,14 @@ impl Scope {
             said_gone: SaidGone::default(),
             reach: hearing::Reach::default(),
             several: None,
+            filled_at: None,
         };
         let shared = !matches!(key.of_all(), ScopeKey::Private(_));
         Self {
             key,
             origin,
-            supply: Mutex::default(),
+            connection: Mutex::default(),
+            feeding: Turns::default(),
             shared,
             terms: None,
             room,
@@ -198,24 +221,72 @@ impl Scope {
 
     /// What it comes over.
     pub fn supply(&self) -> Option<Arc<dyn Supply>> {
-        lock(&self.supply).clone()
+        lock(&self.connection).supply.clone()
     }
 
     /// It comes over this from now on.
     pub fn feed_from(&self, supply: Arc<dyn Supply>) {
-        // Not under its lock.
-        let before = lock(&self.supply).replace(supply);
+        let (before, joining) = {
+            let connection = &mut *lock(&self.connection);
+            (connection.supply.replace(supply.clone()), connection.joining.clone())
+        };
+        // Not under its lock: a supply is anybody's code.
         drop(before);
+        for (routes, node) in joining {
+            supply.join(routes, node);
+            let stays = lock(&self.connection).joining.remove(&routes).is_some();
+            if !stays {
+                supply.leave(routes);
+            }
+        }
         self.tell_reachable();
         self.ask();
     }
 
-    /// Nobody wants anything of it any more, and since when. It drops its supply, and remembers what went, and of an
-    /// authoritative origin what goes, for those who come back (rule 100): none once there is nothing to remember.
+    /// Has it fed by this, if it has no supply, and nobody is at that already.
+    pub(crate) fn feed(&self, feed: impl FnOnce()) {
+        if !self.has_supply() {
+            self.feeding.take_free(|| {
+                if !self.has_supply() {
+                    feed();
+                }
+            });
+        }
+    }
+
+    pub(crate) fn has_supply(&self) -> bool {
+        lock(&self.connection).supply.is_some()
+    }
+
+    /// The node of some routes may speak for it from now on.
+    pub(crate) fn join(&self, routes: u64, node: Bytes) {
+        let mut connection = lock(&self.connection);
+        match connection.supply.clone() {
+            Some(supply) => {
+                drop(connection);
+                supply.join(routes, node);
+            }
+            None => _ = connection.joining.insert(routes, node),
+        }
+    }
+
+    /// The node of these routes may not any more.
+    pub(crate) fn leave(&self, routes: u64) {
+        let mut connection = lock(&self.connection);
+        connection.joining.remove(&routes);
+        let supply = connection.supply.clone();
+        drop(connection);
+        supply.iter().for_each(|supply| supply.leave(routes));
+    }
+
+    /// Nobody wants anything of it any more: what it comes over is to be dropped, and not under a lock.
+    pub(crate) fn disconnect(&self) -> Option<Arc<dyn Supply>> {
+        lock(&self.connection).supply.take()
+    }
+
+    /// Nobody wants anything of it any more, and since when. It remembers what went, and of an authoritative origin what goes, for
+    /// those who come back (rule 100): none once there is nothing to remember.
     pub(crate) fn rest(&self, now: Instant) -> Option<Instant> {
-        // Not under its lock.
-        let supply = lock(&self.supply).take();
-        drop(supply);
         let State { cache, demand, rests_since, several, .. } = &mut *self.lock();
         several.iter_mut().for_each(|several| several.rest());
         demand.iter_mut().for_each(|demand| demand.close_behind(1));

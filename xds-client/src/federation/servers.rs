@@ -20,7 +20,7 @@ use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
 use crate::federation::server::Server;
 use crate::federation::speakers::Speakers;
-use crate::federation::upstream::{Seated, Upstream};
+use crate::federation::upstream::{Seated, Undialed, Upstream};
 
 /// The servers of an origin, in order of preference.
 pub(crate) struct Servers {
@@ -157,15 +157,30 @@ impl OneServer {
         speaker: &dyn Fn() -> Speaker,
         speakers: impl Fn() -> Arc<Mutex<Speakers>>,
     ) -> Arc<Upstream> {
-        let dial = || Upstream::dial(&*self.dial, self.server.clone(), speaker(), speakers(), scope);
-        if scope.has_own_stream() {
-            return dial();
+        let new = || Undialed::new(self.server.clone(), speaker(), speakers(), scope);
+        match scope.has_own_stream() {
+            true => new().dial(&*self.dial),
+            false => self.shared(scope.selector(), new),
         }
-        let mut streams = lock(&self.streams);
-        let selector = scope.selector().cloned();
-        let upstream = streams.get(&selector).and_then(Weak::upgrade).unwrap_or_else(dial);
-        streams.retain(|_, stream| stream.strong_count() > 0);
-        streams.insert(selector, Arc::downgrade(&upstream));
-        upstream
+    }
+
+    /// The stream that carries its `xdstp:` names for a selector. Of those who find none the first dials it, not under the lock.
+    fn shared(&self, selector: Option<&Arc<Selector>>, new: impl FnOnce() -> Undialed) -> Arc<Upstream> {
+        let selector = selector.cloned();
+        let known = lock(&self.streams).get(&selector).and_then(Weak::upgrade);
+        if let Some(upstream) = known {
+            return upstream;
+        }
+        let new = new();
+        let known = {
+            let mut streams = lock(&self.streams);
+            let known = streams.get(&selector).and_then(Weak::upgrade);
+            if known.is_none() {
+                streams.retain(|_, stream| stream.strong_count() > 0);
+                streams.insert(selector, Arc::downgrade(&new.upstream));
+            }
+            known
+        };
+        known.unwrap_or_else(|| new.dial(&*self.dial))
     }
 }

@@ -12,11 +12,12 @@ use crate::federation::lock::lock;
 use crate::federation::origin::{ByNode, Held, Origin, Speaker};
 use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
+use crate::federation::turns::Turns;
 
 /// An origin of snapshots: whoever has the content [sets](Self::set) it, as often as it changes, and every scope follows.
 ///
 /// A name may have variants ([`Frame::of_variant`], TP2): who selects is served the one that is for it. What is not in a snapshot
-/// does not exist, and who has it is told so: nobody is to be served before the first one is set.
+/// does not exist, and who has it is told so. Before the first one is set nothing is known of anything: who asks waits.
 ///
 /// ```
 /// use std::time::Instant;
@@ -36,6 +37,8 @@ pub struct SnapshotOrigin {
     kind: &'static str,
     rules: Arc<TypeRules>,
     state: Mutex<State>,
+    /// Who fills scopes.
+    filling: Turns,
 }
 
 #[derive(Default)]
@@ -44,28 +47,44 @@ struct State {
     content: Option<(Arc<Vec<Held>>, Instant)>,
     /// The scopes that have it, and some that are gone.
     fed: Vec<Weak<Scope>>,
+    /// Those of them that do not have what it is now.
+    behind: Vec<Weak<Scope>>,
 }
 
 impl SnapshotOrigin {
     /// Without a snapshot yet. `kind` is what it is in a word for people; the rules say which types come first.
     pub fn new(kind: &'static str, rules: Arc<TypeRules>) -> Self {
-        Self { kind, rules, state: Mutex::default() }
+        Self { kind, rules, state: Mutex::default(), filling: Turns::default() }
     }
 
-    /// The content is this from now on: every scope that it feeds changes with it.
+    /// The content is this from now on: every scope that it feeds changes with it. While another thread is at that for what was
+    /// set before, or this one is, this is done after that, by whoever is at it.
     pub fn set(&self, mut resources: Vec<Held>, now: Instant) {
         // Rule 122: what is stored first may be sent first.
         resources.sort_by_key(|(type_url, ..)| self.rules.of(type_url).rank);
-        let resources = Arc::new(resources);
-        // A scope made after this is filled with the new content, one made before is replaced below.
-        let fed: Vec<_> = {
-            let State { content, fed } = &mut *lock(&self.state);
-            *content = Some((resources.clone(), now));
-            fed.iter().filter_map(Weak::upgrade).collect()
-        };
-        for scope in fed {
-            scope.replace(&part_for(&scope.key, &resources), now);
+        {
+            let State { content, fed, behind } = &mut *lock(&self.state);
+            *content = Some((Arc::new(resources), now));
+            fed.retain(|scope| scope.strong_count() > 0);
+            behind.clone_from(fed);
         }
+        self.fill();
+    }
+
+    /// Gives the scopes that are behind what there is now. One at a time, or what is older might come last; and not under the
+    /// lock, for those are woken who watch.
+    fn fill(&self) {
+        self.filling.take(|| {
+            let (content, behind) = {
+                let State { content, behind, .. } = &mut *lock(&self.state);
+                let Some(content) = content.clone() else { return };
+                (content, std::mem::take(behind))
+            };
+            let (resources, set_at) = content;
+            for scope in behind.iter().filter_map(Weak::upgrade) {
+                scope.replace(&part_for(&scope.key, &resources), set_at);
+            }
+        });
     }
 
     /// Everything it has.
@@ -104,15 +123,16 @@ impl Origin for SnapshotOrigin {
     }
 
     fn feed(&self, scope: &Arc<Scope>, _: &dyn Fn() -> Speaker) {
-        let State { content, fed } = &mut *lock(&self.state);
-        if fed.len() == fed.capacity() {
-            fed.retain(|scope| scope.strong_count() > 0);
+        {
+            let State { fed, behind, .. } = &mut *lock(&self.state);
+            for scopes in [fed, behind] {
+                if scopes.len() == scopes.capacity() {
+                    scopes.retain(|scope| scope.strong_count() > 0);
+                }
+                scopes.push(Arc::downgrade(scope));
+            }
         }
-        fed.push(Arc::downgrade(scope));
-        // Under the lock, or a change might come in between and be undone; nobody is served from the scope yet.
-        if let Some((resources, set_at)) = content {
-            scope.replace(&part_for(&scope.key, resources), *set_at);
-        }
+        self.fill();
     }
 }
 

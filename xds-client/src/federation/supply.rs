@@ -5,7 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 /// What an origin that must be asked feeds a scope by: a stream, of which the scope may be one of many users. The scope
-/// drops it when nobody wants anything of it any more.
+/// drops it when nobody wants anything of it any more. No lock of the core is held while it is called or dropped.
 pub trait Supply: Send + Sync {
     /// The scope has something to tell the origin.
     fn ask(&self);

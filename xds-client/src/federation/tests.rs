@@ -122,6 +122,10 @@ fn resources() -> [(TypeUrl, ResourceName, Resource<Frame>); 2] {
 fn federation(by_node: ByNode, is_authoritative: bool) -> (Arc<Federation>, Arc<Held>) {
     let (told, asked, left) = (AtomicUsize::new(0), Arc::default(), Arc::default());
     let origin = Arc::new(Held { by_node, is_authoritative, told, asked, left });
+    (of_origin(origin.clone()), origin)
+}
+
+fn of_origin(origin: Arc<dyn Origin>) -> Arc<Federation> {
     let limits = Limits {
         groups: Quota::new("groups", "groups", 2),
         authorities: Quota::new("authorities", "authorities", 1),
@@ -129,16 +133,15 @@ fn federation(by_node: ByNode, is_authoritative: bool) -> (Arc<Federation>, Arc<
         authorities_per_stream: 10,
         names_per_turn: 10,
     };
-    let federation = Federation::new(Settings {
-        origins: vec![origin.clone()],
+    Federation::new(Settings {
+        origins: vec![origin],
         authorities: Arc::new(Authorities { origins: [].into(), default_origin: 0 }),
         node: Bytes::new(),
         linger: Duration::ZERO,
         limits,
         interner: Arc::default(),
         last_known_good: None,
-    });
-    (federation, origin)
+    })
 }
 
 /// A subscriber of type `T` that is of a node group.
@@ -270,4 +273,79 @@ fn a_client_hears_of_every_session_that_ends() {
     drop(routes);
     assert_eq!(*lock(&heard), ["T", "U"]);
     assert_eq!(Arc::strong_count(&heard), 1, "it goes with the routes");
+}
+
+/// An origin that is asked, with a group that another stream joins while its scope is being fed; who joined its supply, and who left.
+struct Joined {
+    federation: OnceLock<Arc<Federation>>,
+    other: Mutex<Option<(Routes, SubscriberId)>>,
+    speakers: Arc<Speakers>,
+}
+
+#[derive(Default)]
+struct Speakers(Mutex<Vec<u64>>);
+
+impl Origin for Joined {
+    fn kind(&self) -> &'static str {
+        "joined"
+    }
+
+    fn by_node(&self) -> ByNode {
+        ByNode::OldStyleNames
+    }
+
+    fn is_authoritative(&self) -> bool {
+        false
+    }
+
+    fn feed(&self, scope: &Arc<Scope>, _: &dyn Fn() -> Speaker) {
+        let mut gone = subscriber(self.federation.get().unwrap(), "g");
+        let mut other = subscriber(self.federation.get().unwrap(), "g");
+        for (routes, id) in [&mut gone, &mut other] {
+            routes.subscribe(*id, &wants("b"));
+        }
+        drop(gone);
+        *lock(&self.other) = Some(other);
+        scope.feed_from(self.speakers.clone());
+    }
+}
+
+impl Supply for Speakers {
+    fn ask(&self) {}
+
+    fn label(&self) -> &str {
+        "speakers"
+    }
+
+    fn status(&self) -> Status {
+        Status::default()
+    }
+
+    fn unreachable_since(&self, _: Instant) -> Option<String> {
+        None
+    }
+
+    fn join(&self, routes: u64, _: Bytes) {
+        lock(&self.0).push(routes);
+    }
+
+    fn leave(&self, routes: u64) {
+        lock(&self.0).retain(|known| *known != routes);
+    }
+}
+
+#[test]
+fn who_joins_a_group_while_its_scope_is_being_fed_speaks_for_it_as_long_as_it_is_there() {
+    let (other, speakers) = (Mutex::default(), Arc::<Speakers>::default());
+    let origin = Arc::new(Joined { federation: OnceLock::new(), other, speakers: speakers.clone() });
+    let federation = origin.federation.get_or_init(|| of_origin(origin.clone()));
+    let mut first = subscriber(federation, "g");
+    first.0.subscribe(first.1, &wants("a"));
+    let mut joined = lock(&speakers.0).clone();
+    joined.sort_unstable();
+    assert_eq!(joined, [1, 3], "the second is not there any more");
+    drop(lock(&origin.other).take());
+    assert_eq!(*lock(&speakers.0), [1]);
+    drop(first);
+    assert!(lock(&speakers.0).is_empty());
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::federation::dial::{Dial, Dialed};
+use crate::federation::dial::{Dial, Dialed, Position};
 use crate::federation::feed::Feed;
 use crate::federation::lock::lock;
 use crate::federation::of_origin::OfOrigin;
@@ -33,26 +33,15 @@ pub(crate) struct Seated {
     seat: Seat,
 }
 
-impl Upstream {
-    /// A stream to a server, for scopes such as that of the key; `speakers` are those who may speak for it.
-    pub(crate) fn dial(
-        dial: &dyn Dial,
-        server: Arc<Server>,
-        Speaker { label, node }: Speaker,
-        speakers: Arc<Mutex<Speakers>>,
-        key: &ScopeKey,
-    ) -> Arc<Self> {
-        let position = server.position;
-        let scopes = Arc::new(Scopes::default());
-        let state = Arc::<Mutex<StreamState>>::default();
-        let by_node = matches!(key.of_all(), ScopeKey::Group(..));
-        let selector = key.selector().cloned();
-        let feed = Feed::new(label.clone(), by_node, selector, server, scopes.clone(), state.clone(), speakers.clone());
-        let upstream = Self { label, scopes, speakers, state, dialed: OnceLock::new() };
-        let _ = upstream.dialed.set(dial.dial(position, node, Box::new(feed)));
-        Arc::new(upstream)
-    }
+/// A stream that scopes may have seats at, and that is not opened yet.
+pub(crate) struct Undialed {
+    pub(crate) upstream: Arc<Upstream>,
+    position: Position,
+    node: Bytes,
+    feed: Feed,
+}
 
+impl Upstream {
     /// What a scope comes over it by, of whose servers it is one. It has something to ask from the start.
     pub(crate) fn seat(self: Arc<Self>, scope: &Arc<Scope>, server: usize, of_origin: &Arc<OfOrigin>) -> Seated {
         let seat = self.scopes.insert(scope, server, of_origin);
@@ -72,6 +61,33 @@ impl Drop for Upstream {
         for (seat, scope) in self.scopes.leaving() {
             scope.iter().for_each(|scope| scope.has_left(seat.server));
         }
+    }
+}
+
+impl Undialed {
+    /// To a server, for scopes such as that of the key; `speakers` are those who may speak for it.
+    pub(crate) fn new(
+        server: Arc<Server>,
+        Speaker { label, node }: Speaker,
+        speakers: Arc<Mutex<Speakers>>,
+        key: &ScopeKey,
+    ) -> Self {
+        let position = server.position;
+        let scopes = Arc::new(Scopes::default());
+        let state = Arc::<Mutex<StreamState>>::default();
+        let by_node = matches!(key.of_all(), ScopeKey::Group(..));
+        let selector = key.selector().cloned();
+        let feed = Feed::new(label.clone(), by_node, selector, server, scopes.clone(), state.clone(), speakers.clone());
+        let upstream = Arc::new(Upstream { label, scopes, speakers, state, dialed: OnceLock::new() });
+        Self { upstream, position, node, feed }
+    }
+
+    /// Not to be done under a lock: how a server is dialed, is anybody's code. Whoever does has something to ask then, and so who has
+    /// a seat here by that time need not say so again.
+    pub(crate) fn dial(self, dial: &dyn Dial) -> Arc<Upstream> {
+        let Self { upstream, position, node, feed } = self;
+        let _ = upstream.dialed.set(dial.dial(position, node, Box::new(feed)));
+        upstream
     }
 }
 

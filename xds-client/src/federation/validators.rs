@@ -45,29 +45,31 @@ impl Validators {
         type_url: TypeUrl,
         validator: impl Fn(&Any) -> Result<Validated, Reason> + Send + Sync + 'static,
     ) {
-        self.insert_by_trust(type_url, move |any, _| validator(any));
+        let _ = self.insert_by_trust(type_url, move |any, _| validator(any));
     }
 
-    /// The same of what reads resources otherwise where a server is trusted.
+    /// The same of what reads resources otherwise where a server is trusted. Whether it had none.
     pub(crate) fn insert_by_trust(
         &self,
         type_url: TypeUrl,
         validator: impl Fn(&Any, Trust) -> Result<Validated, Reason> + Send + Sync + 'static,
-    ) {
-        self.insert_reader(type_url, || Reader::Message(Arc::new(validator)));
+    ) -> bool {
+        self.insert_reader(type_url, || Reader::Message(Arc::new(validator)))
     }
 
     /// The same of the list collections of a type, whose members are read by what reads that.
-    pub(crate) fn insert_lists(&self, lists: &TypeUrl, members: &TypeUrl) {
-        self.insert_reader(lists.clone(), || Reader::List(members.clone()));
+    pub(crate) fn insert_lists(&self, lists: &TypeUrl, members: &TypeUrl) -> bool {
+        self.insert_reader(lists.clone(), || Reader::List(members.clone()))
     }
 
-    fn insert_reader(&self, type_url: TypeUrl, reader: impl FnOnce() -> Reader) {
-        let has = self.of(&type_url).is_some();
-        if !has {
+    fn insert_reader(&self, type_url: TypeUrl, reader: impl FnOnce() -> Reader) -> bool {
+        let mut is_new = self.of(&type_url).is_none();
+        if is_new {
             let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            is_new = !all.contains_key(&type_url);
             all.entry(type_url).or_insert_with(reader);
         }
+        is_new
     }
 
     /// What is made of a resource; nothing, if nobody has a use for it.

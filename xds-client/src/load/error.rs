@@ -14,8 +14,8 @@ pub enum LoadError {
         /// What is none.
         server: Arc<str>,
     },
-    /// What is watched has no server: the watch cannot be.
-    #[error("load is reported to the server of what is watched, and what is watched here cannot be asked for")]
+    /// What is watched has no server: the watch cannot be, or is of an origin that the program [brought](crate::Builder::origin).
+    #[error("load is reported to the server of what is watched, and what is watched here has none")]
     NotWatched,
     /// The client's transport has no streams for it.
     #[error("{server}: the client's transport opens no streams of load reports")]

@@ -50,14 +50,15 @@ impl Scope {
     }
 
     /// What is `picked` of some of the names that something is known of, and where others begin, if there are more; the first
-    /// begin at 0.
+    /// begin at 0. The scope is locked while one is picked: that asks nothing of the federation.
     pub fn stored_from<T>(&self, from: usize, picked: impl Fn(Stored<'_, Frame>) -> T) -> (Vec<T>, Option<usize>) {
         let state = self.lock();
         let (part, next) = state.cache.resources_from(from, BATCH);
         (part.map(&picked).collect(), next)
     }
 
-    /// Visits what is `picked` of every name that something is known of, while others may use the scope.
+    /// Visits what is `picked` of every name that something is known of, while others may use the scope; but not while one is
+    /// picked.
     pub fn visit_stored<T>(&self, picked: impl Fn(Stored<'_, Frame>) -> T, mut visitor: impl FnMut(T)) {
         let mut next = Some(0);
         while let Some(from) = next {

@@ -23,9 +23,9 @@ impl Scope {
         if state.wakers.len() <= index {
             state.wakers.resize(index + 1, None);
         }
-        if let Some(slot) = state.wakers.get_mut(index) {
-            *slot = Some(waker);
-        }
+        let before = state.wakers.get_mut(index).and_then(|slot| slot.replace(waker));
+        drop(state);
+        drop(before);
         id
     }
 
@@ -33,15 +33,15 @@ impl Scope {
         let (mut nudge, mut closed) = (false, false);
         while !closed {
             let mut state = self.lock();
-            if let Some(slot) = state.wakers.get_mut(id.index()) {
-                *slot = None;
-            }
+            let waker = state.wakers.get_mut(id.index()).and_then(Option::take);
             let (left, is_last) = state.cache.close_part(id, self.slice);
             (nudge, closed) = (nudge || !left.is_empty(), is_last);
             for interest in left {
                 state.leave((type_url.clone(), interest));
             }
             drop(state);
+            // Not under the lock: it may be all that a task is held by, which may hold a watch.
+            drop(waker);
             if !closed {
                 // Or who waits for the lock may not get it in between.
                 std::thread::yield_now();

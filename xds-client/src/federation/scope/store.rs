@@ -1,10 +1,9 @@
 //! What comes from an origin, on its way into a scope.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
-use xds_transport::Frame;
-use xdstp_cache::{Resource, TypeUrl, Woken};
+use xdstp_cache::{TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
 use super::batch::{Batch, Pending};
@@ -102,32 +101,5 @@ impl Scope {
             silent.extend(gone);
         }
         silent
-    }
-
-    /// Makes the scope hold exactly this: what an authoritative origin does.
-    pub fn replace(&self, resources: &[(TypeUrl, ResourceName, Resource<Frame>)], now: Instant) {
-        let mut gone: BTreeMap<TypeUrl, BTreeSet<ResourceName>> = BTreeMap::new();
-        for stored in self.lock().cache.resources() {
-            if stored.resource.is_some() {
-                gone.entry(stored.type_url.clone()).or_default().insert(stored.name.clone());
-            }
-        }
-        for batch in resources.chunks(BATCH) {
-            self.change(|state| {
-                let mut edit = state.cache.edit(now);
-                for (type_url, name, resource) in batch {
-                    edit.put(type_url, name, resource.clone());
-                }
-                edit.finish()
-            });
-        }
-        for (type_url, name, _) in resources {
-            if let Some(names) = gone.get_mut(type_url) {
-                names.remove(name);
-            }
-        }
-        for (type_url, names) in gone {
-            self.store(&type_url, Changes { removed: names.into_iter().collect(), ..Changes::default() }, now);
-        }
     }
 }

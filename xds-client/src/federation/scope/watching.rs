@@ -6,7 +6,9 @@ use std::task::Waker;
 
 use xds_transport::client::Command;
 use xds_transport::{Frame, Rejected};
-use xdstp_cache::{Cache, Cause, Failed, Interest, Pull, Removals, ResourceError, Subscribed, SubscriberId, TypeUrl};
+use xdstp_cache::{
+    Cache, Cause, Failed, Interest, Pull, Removals, Resource, ResourceError, Subscribed, SubscriberId, TypeUrl,
+};
 use xdstp_uri::ResourceName;
 
 use super::hearing::{Heard, News, Shown};
@@ -53,22 +55,15 @@ impl Scope {
         heard: &mut Heard,
         waker: &Waker,
     ) -> Option<News> {
-        let state = &mut *self.lock();
-        let rules = self.terms_in(state).rules;
+        let mut state = self.lock();
+        let rules = self.terms_in(&state).rules;
         let back = state.come_back(type_url, interest, id, heard, rules);
         let news = back.or_else(|| state.pull_one(id, heard));
         let news = news.or_else(|| state.look_around(type_url, interest, heard, rules));
-        if news.is_none() {
-            let index = id.index();
-            if state.wakers.len() <= index {
-                state.wakers.resize(index + 1, None);
-            }
-            if let Some(slot) = state.wakers.get_mut(index)
-                && !slot.as_ref().is_some_and(|known| known.will_wake(waker))
-            {
-                *slot = Some(waker.clone());
-            }
-        }
+        let before = if news.is_none() { state.wakes(id, waker) } else { None };
+        drop(state);
+        // Not under the lock: it may be all that a task is held by, which may hold a watch.
+        drop(before);
         news
     }
 
@@ -152,35 +147,46 @@ impl Scope {
 
     /// Has the program look at what came. What it refuses stays out, and is to be told to the origin.
     pub(crate) fn validate(&self, type_url: &TypeUrl, changes: &mut Changes) -> Vec<Rejected> {
-        let Some(terms) = &self.terms else { return Vec::new() };
-        let (mut refused, errors) = (Vec::new(), &mut changes.errors);
-        let (trust, alike) = (terms.trust(changes.server), terms.trusts_all_alike());
-        changes.changed.retain_mut(|changed| {
-            let known = {
-                let state = self.lock();
-                let known = state.cache.resource(type_url, &changed.name);
-                let same = known.filter(|known| {
-                    known.version == changed.resource.version && known.digest() == changed.resource.digest()
-                });
-                same.filter(|_| alike).and_then(|known| known.value.decoded().cloned())
-            };
-            // Not under the lock: it is the program's own code.
-            match known.map(Ok).or_else(|| terms.validators.read(type_url, &changed.resource.value, trust)) {
-                None => true,
-                Some(Ok(value)) => {
-                    changed.resource.value = changed.resource.value.clone().with_decoded(value);
-                    true
-                }
-                Some(Err(reason)) => {
-                    let version = changed.resource.version.clone();
-                    let error = ResourceError::new(ResourceError::INVALID_ARGUMENT, reason.as_str());
-                    errors.push((changed.name.clone(), error.found_by(Cause::Refused(version))));
-                    refused.push(Rejected::new(changed.name.as_str(), reason.as_str()));
-                    false
-                }
+        let (mut refused, errors, server) = (Vec::new(), &mut changes.errors, changes.server);
+        changes.changed.retain_mut(|changed| match self.read(type_url, &changed.name, &mut changed.resource, server) {
+            Ok(()) => true,
+            Err(error) => {
+                refused.push(Rejected::new(changed.name.as_str(), &*error.message));
+                errors.push((changed.name.clone(), error));
+                false
             }
         });
         refused
+    }
+
+    /// Has the program read a resource that a server sent, unless it is as it was read before: what came of that is the resource's
+    /// from then on.
+    pub(super) fn read(
+        &self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        resource: &mut Resource<Frame>,
+        server: usize,
+    ) -> Result<(), ResourceError> {
+        let Some(terms) = &self.terms else { return Ok(()) };
+        let known = {
+            let state = self.lock();
+            let known = state.cache.resource(type_url, name);
+            let same = known.filter(|known| known.version == resource.version && known.digest() == resource.digest());
+            same.filter(|_| terms.trusts_all_alike()).and_then(|known| known.value.decoded().cloned())
+        };
+        // Not under the lock: it is the program's own code.
+        match known.map(Ok).or_else(|| terms.validators.read(type_url, &resource.value, terms.trust(server))) {
+            None => Ok(()),
+            Some(Ok(value)) => {
+                resource.value = resource.value.clone().with_decoded(value);
+                Ok(())
+            }
+            Some(Err(reason)) => {
+                let error = ResourceError::new(ResourceError::INVALID_ARGUMENT, reason.as_str());
+                Err(error.found_by(Cause::Refused(resource.version.clone())))
+            }
+        }
     }
 
     /// What is not in use any more because something was refused, as is to be told to the stream that brought it.
@@ -248,6 +254,17 @@ impl Scope {
 }
 
 impl State {
+    /// This one is told when there is something for a subscriber, in place of the one that is returned.
+    fn wakes(&mut self, id: SubscriberId, waker: &Waker) -> Option<Waker> {
+        let index = id.index();
+        if self.wakers.len() <= index {
+            self.wakers.resize(index + 1, None);
+        }
+        let slot = self.wakers.get_mut(index)?;
+        let is_new = !slot.as_ref().is_some_and(|known| known.will_wake(waker));
+        if is_new { slot.replace(waker.clone()) } else { None }
+    }
+
     /// What changed, additions first; of errors, what there is beside that.
     fn pull_one(&mut self, id: SubscriberId, heard: &mut Heard) -> Option<News> {
         let mut news = None;

@@ -6,7 +6,6 @@ use tonic::metadata::MetadataMap;
 use xds_transport::{Protocol, TypeRules};
 
 use super::*;
-use crate::federation::dial::Position;
 use crate::federation::loop_guard::{Behind, LoopGuard};
 use crate::federation::realm::Authorities;
 
@@ -81,7 +80,7 @@ fn scope(authority: &str) -> Arc<Scope> {
 fn a_scope_that_needs_nothing_leaves_its_seat_and_the_last_ends_the_stream() {
     let (streams, [a, b]) = (Streams::default(), ["a", "b"].map(scope));
     let speaker = Speaker { label: "xdstp".to_owned(), node: Bytes::new() };
-    let upstream = Upstream::dial(&streams, server(), speaker, Arc::default(), &a.key);
+    let upstream = Undialed::new(server(), speaker, Arc::default(), &a.key).dial(&streams);
     let of_origin = Arc::new(OfOrigin { name: "origin".to_owned(), has_several: false, mixed: Default::default() });
     for scope in [&a, &b] {
         scope.feed_from(Arc::new(upstream.clone().seat(scope, 0, &of_origin)));
@@ -91,6 +90,7 @@ fn a_scope_that_needs_nothing_leaves_its_seat_and_the_last_ends_the_stream() {
     let now = Instant::now();
     let scopes = upstream.scopes.clone();
     drop(upstream);
+    drop(a.disconnect());
     a.rest(now);
     assert!(scopes.of_authority("a").is_none() && scopes.of_authority("b").is_some());
     assert_eq!(streams.open.load(Ordering::Relaxed), 1);

@@ -1,0 +1,125 @@
+//! What an origin that has all there is puts into a scope.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use xds_transport::Frame;
+use xdstp_cache::{Resource, ResourceError, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use super::{BATCH, Scope};
+use crate::federation::changes::Changes;
+
+/// What is wrong with resources, by type.
+type Refused = BTreeMap<TypeUrl, Vec<(ResourceName, ResourceError)>>;
+
+impl Scope {
+    /// Makes the scope hold exactly this: what an authoritative origin does. Once it has, what is not there does not exist.
+    ///
+    /// Where it is for one program, that reads what is new: what it refuses, its watches hear of, and what was there before of such
+    /// a name stays.
+    pub fn replace(&self, resources: &[(TypeUrl, ResourceName, Resource<Frame>)], now: Instant) {
+        let mut gone = self.held();
+        for (type_url, name, _) in resources {
+            if let Some(names) = gone.get_mut(type_url) {
+                names.remove(name);
+            }
+        }
+        let refused = self.put(resources, now);
+        for (type_url, names) in gone {
+            self.store(&type_url, Changes { removed: names.into_iter().collect(), ..Changes::default() }, now);
+        }
+        self.refuse(refused, now);
+        self.change(|state| {
+            state.filled_at = Some(now);
+            let mut edit = state.cache.edit(now);
+            edit.fill();
+            edit.finish()
+        });
+    }
+
+    /// Has the program read the resources of a type that came before it had a use for them. What it refuses goes: nobody had it
+    /// read.
+    pub(crate) fn reread(&self, type_url: &TypeUrl) {
+        let (mut unread, at): (Vec<(ResourceName, Resource<Frame>)>, Instant) = {
+            let state = self.lock();
+            let Some(at) = state.filled_at else { return };
+            let of_type = state.cache.resources().filter(|stored| stored.type_url == type_url);
+            let unread = of_type.filter_map(|stored| {
+                let resource = stored.resource.filter(|resource| resource.value.decoded().is_none())?;
+                Some((stored.name.clone(), resource.clone()))
+            });
+            (unread.collect(), at)
+        };
+        let mut refused = Vec::new();
+        unread.retain_mut(|(name, resource)| match self.read(type_url, name, resource, 0) {
+            Ok(()) => true,
+            Err(error) => {
+                refused.push((name.clone(), error));
+                false
+            }
+        });
+        self.change(|state| {
+            let mut edit = state.cache.edit(at);
+            for (name, read) in unread {
+                let is_same = edit.resource(type_url, &name).is_some_and(|held| held.digest() == read.digest());
+                if let Some(held) = edit.value_mut(type_url, &name).filter(|_| is_same) {
+                    *held = read.value;
+                }
+            }
+            edit.finish()
+        });
+        let removed = refused.iter().map(|(name, _)| name.clone()).collect();
+        self.store(type_url, Changes { removed, ..Changes::default() }, at);
+        self.refuse([(type_url.clone(), refused)].into(), at);
+    }
+
+    /// The names of which there is something, and those that something is wrong with.
+    fn held(&self) -> BTreeMap<TypeUrl, BTreeSet<ResourceName>> {
+        let state = self.lock();
+        let there = state.cache.resources().filter(|stored| stored.resource.is_some());
+        let there = there.map(|stored| (stored.type_url, stored.name));
+        let wrong = state.cache.errors().map(|(type_url, name, _)| (type_url, name)).filter(|_| self.is_watched());
+        let mut held: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for (type_url, name) in there.chain(wrong) {
+            held.entry(type_url.clone()).or_default().insert(name.clone());
+        }
+        held
+    }
+
+    /// What is refused of that is returned.
+    fn put(&self, resources: &[(TypeUrl, ResourceName, Resource<Frame>)], now: Instant) -> Refused {
+        let mut refused = Refused::new();
+        for batch in resources.chunks(BATCH) {
+            let mut read = Vec::with_capacity(batch.len());
+            for (type_url, name, resource) in batch {
+                let mut resource = resource.clone();
+                match self.read(type_url, name, &mut resource, 0) {
+                    Ok(()) => read.push((type_url, name, resource)),
+                    Err(error) => refused.entry(type_url.clone()).or_default().push((name.clone(), error)),
+                }
+            }
+            self.change(|state| {
+                let mut edit = state.cache.edit(now);
+                for (type_url, name, resource) in read {
+                    edit.put(type_url, name, resource);
+                }
+                edit.finish()
+            });
+        }
+        refused
+    }
+
+    /// What is wrong as it was is no news.
+    fn refuse(&self, refused: Refused, now: Instant) {
+        for (type_url, mut errors) in refused {
+            errors.retain(|(name, error)| self.lock().cache.error(&type_url, name) != Some(error));
+            for (name, error) in &errors {
+                tracing::warn!(scope = %self.key, %type_url, %name, "refused: {}", error.message);
+            }
+            if !errors.is_empty() {
+                self.store(&type_url, Changes { errors, ..Changes::default() }, now);
+            }
+        }
+    }
+}
