@@ -21,6 +21,7 @@ use crate::federation::scope::{Scope, Use};
 use crate::federation::share::{OverLimit, Share};
 use crate::federation::subscriber::{Subscriber, authority_of};
 
+mod aside;
 mod contested;
 mod denied;
 mod full_state;

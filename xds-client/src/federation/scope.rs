@@ -27,6 +27,7 @@ use crate::federation::turns::Turns;
 pub(crate) use self::hearing::{Heard, News, Shown};
 
 mod asking;
+mod batch;
 mod choosing;
 mod filling;
 mod hearing;

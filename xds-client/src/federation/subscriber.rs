@@ -179,31 +179,11 @@ impl Subscriber {
         // By an alias its origin has it, whatever the authority of that: it counts before what a wildcard holds.
         others.sort_by_key(|part| part.scope.key.authority().is_none());
         if news == News::OwnPut
-            && let Some((part, resource)) = own.iter().find_map(|part| match part.scope.standing(part.id, name) {
-                Standing::Present(resource) => Some((part, resource)),
-                Standing::Absent | Standing::Unknown => None,
-            })
+            && let Some(counts) = held_by(&own, name)
         {
-            return Counts::Other(part.scope.clone(), resource);
-        }
-        let by_own = own.iter().find_map(|part| match part.scope.standing(part.id, name) {
-            Standing::Present(resource) => {
-                let by_alias = |other: &&&Part| other.scope.key.authority().is_some();
-                let is_there = |other: &Part| matches!(other.scope.standing(other.id, name), Standing::Present(_));
-                let asked_anew = news == News::OtherPut && others.iter().filter(by_alias).any(|other| is_there(other));
-                Some(if asked_anew { Counts::ByAlias(part.scope.clone(), resource) } else { Counts::Own })
-            }
-            Standing::Unknown => Some(Counts::Unanswered).filter(|_| news != News::OwnGone),
-            Standing::Absent => None,
-        });
-        if let Some(counts) = by_own {
             return counts;
         }
-        let other = others.iter().find_map(|part| match part.scope.standing(part.id, name) {
-            Standing::Present(resource) => Some(Counts::Other(part.scope.clone(), resource)),
-            Standing::Absent | Standing::Unknown => None,
-        });
-        if let Some(counts) = other {
+        if let Some(counts) = said_by_own(&own, &others, name, news).or_else(|| held_by(&others, name)) {
             return counts;
         }
         if others.iter().any(|part| part.scope.will_tell(part.id, name)) {
@@ -341,6 +321,29 @@ impl Subscriber {
     pub(crate) fn fetches_from(&self, scope: &Arc<Scope>) -> bool {
         self.private_parts.iter().any(|part| Arc::ptr_eq(&part.scope, scope))
     }
+}
+
+/// What the first of these parts has that has a name.
+fn held_by(parts: &[&Part], name: &ResourceName) -> Option<Counts> {
+    parts.iter().find_map(|part| match part.scope.standing(part.id, name) {
+        Standing::Present(resource) => Some(Counts::Other(part.scope.clone(), resource)),
+        Standing::Absent | Standing::Unknown => None,
+    })
+}
+
+/// What counts because the part of the name's own authority has it, or has not answered. Where an alias of another authority
+/// stands for it and is asked for anew, the name answers that.
+fn said_by_own(own: &[&Part], others: &[&Part], name: &ResourceName, news: News) -> Option<Counts> {
+    own.iter().find_map(|part| match part.scope.standing(part.id, name) {
+        Standing::Present(resource) => {
+            let by_alias = |other: &&&Part| other.scope.key.authority().is_some();
+            let is_there = |other: &Part| matches!(other.scope.standing(other.id, name), Standing::Present(_));
+            let asked_anew = news == News::OtherPut && others.iter().filter(by_alias).any(|other| is_there(other));
+            Some(if asked_anew { Counts::ByAlias(part.scope.clone(), resource) } else { Counts::Own })
+        }
+        Standing::Unknown => Some(Counts::Unanswered).filter(|_| news != News::OwnGone),
+        Standing::Absent => None,
+    })
 }
 
 /// The part for which a name of a scope is fetched for this stream alone: that scope's, or once that does not cover it

@@ -6,28 +6,10 @@ const FILE: usize = 400;
 const FUNCTION: usize = 60;
 
 /// What is too long: a file, or a function of it.
-#[derive(Debug, PartialEq)]
 pub(crate) struct Long<'a> {
     /// The function, and the line it begins at; or else it is the file.
     function: Option<(&'a str, usize)>,
     lines: usize,
-}
-
-/// What a file may have nevertheless, and no more than that.
-#[derive(Debug)]
-pub(crate) enum Bound {
-    /// A function with this name of so many lines.
-    Function(&'static str, usize),
-}
-
-impl Bound {
-    /// Whether it is about this, and that keeps to it.
-    pub(crate) fn excuses(&self, long: &Long<'_>) -> bool {
-        match (self, long.function) {
-            (Self::Function(name, most), Some((function, _))) => *name == function && long.lines <= *most,
-            _ => false,
-        }
-    }
 }
 
 impl Long<'_> {
@@ -109,13 +91,5 @@ mod tests {
         assert!(of(&Source::new("p.rs", "p::tests", &long)).is_empty());
         let file = "\n".repeat(401);
         assert_eq!(said("p::tests", &file), ["p.rs: 401 lines, 400 are enough"]);
-    }
-
-    #[test]
-    fn an_exception_excuses_what_it_names_up_to_its_bound() {
-        let file = Long { function: None, lines: 401 };
-        let function = Long { function: Some(("a", 1)), lines: 61 };
-        assert!(Bound::Function("a", 61).excuses(&function) && !Bound::Function("a", 60).excuses(&function));
-        assert!(!Bound::Function("b", 61).excuses(&function) && !Bound::Function("a", 500).excuses(&file));
     }
 }

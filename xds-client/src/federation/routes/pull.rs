@@ -1,16 +1,15 @@
 //! What is new to a subscriber, from all of its parts.
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use xds_transport::Frame;
 use xdstp_cache::{Pull, Pulled, Removals, SubscriberId};
-use xdstp_uri::ResourceName;
 
-use super::{MAX_NOTED, Routes};
+use super::Routes;
+use super::aside::{Aside, Round};
 use crate::federation::denied::Screen;
-use crate::federation::subscriber::{News, Said, Stub, Subscriber, contests, news_of};
+use crate::federation::subscriber::{Said, Subscriber};
 
 impl Routes {
     /// Visits what is new, the shared scopes before those of this stream alone.
@@ -84,79 +83,17 @@ impl Routes {
         said: &mut Said,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> (Pulled, bool) {
-        let mut pulled = Pulled::default();
-        let mut stubs: Vec<Stub> = Vec::new();
-        let mut served: HashSet<ResourceName> = HashSet::new();
-        let mut contested: Vec<(ResourceName, News)> = Vec::new();
-        let Self { federation, client, subscribers, .. } = self;
-        let Some(subscriber) = subscribers.get_mut(id.index()) else { return (pulled, false) };
-        let has_wildcard = client.is_limited() && subscriber.has_wildcard(federation);
-        // What was left under a wildcard is settled with what that says of it, though nothing else is open any more.
-        let several = subscriber.parts.len() > 1 || subscriber.looks_again();
-        let Subscriber { type_url, parts, private_parts, private, .. } = subscriber;
-        let mut screen = Screen::of(&**client, type_url, has_wildcard);
-        for part in parts.iter_mut().chain(private_parts) {
-            let shared = part.scope.shared;
-            let apart = contested.len() + stubs.len();
-            let mut this = part.scope.pull(part.id, removals, &mut |pull| {
-                if screen.as_mut().is_some_and(|screen| screen.keeps(&part.scope, &pull)) {
-                    return ControlFlow::Continue(());
-                }
-                let mut contest = |name: &ResourceName, news| {
-                    contested.push((name.clone(), news));
-                    // What waits to be looked at is bounded, too.
-                    if contested.len() < MAX_NOTED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-                };
-                if several
-                    && shared
-                    && let Some((name, news)) = contests(federation, part, &pull, said)
-                {
-                    return contest(name, news);
-                }
-                let name = match &pull {
-                    Pull::Put { name, resource, .. } if shared && resource.value.do_not_cache() => {
-                        stubs.push(Stub::of(name, &part.scope, resource));
-                        return if stubs.len() < MAX_NOTED {
-                            ControlFlow::Continue(())
-                        } else {
-                            ControlFlow::Break(())
-                        };
-                    }
-                    Pull::Put { name, .. } | Pull::Removed { name, .. } => name,
-                    _ => return visitor(pull),
-                };
-                if shared && private.contains_key(*name) {
-                    served.insert((*name).clone());
-                    if !several && said.contains_key(*name) {
-                        // What was fetched for this client went out a moment before: the rest is said in the next.
-                        return contest(name, news_of(federation, part, &pull));
-                    }
-                } else if !shared {
-                    // Rule 103: no name twice in a response.
-                    if served.contains(*name) {
-                        return ControlFlow::Continue(());
-                    }
-                    said.insert((*name).clone(), matches!(pull, Pull::Removed { .. }));
-                }
-                visitor(pull)
-            });
-            part.sets_aside |= contested.len() + stubs.len() > apart;
-            this.empty |= this.answered && part.sets_aside;
-            pulled = pulled.and(this);
-            if pulled.more {
-                break;
-            }
-        }
-        if let Some(aliases) = screen.map(|screen| screen.aliases).filter(|aliases| !aliases.is_empty()) {
-            self.deny_aliases(id, aliases);
-        }
+        let Some((mut pulled, aside)) = self.visit_parts(id, removals, said, visitor) else {
+            return (Pulled::default(), false);
+        };
         if pulled.answered {
             self.view.served.store(true, Ordering::Relaxed);
         }
+        let full = aside.is_full();
+        let Aside { contested, mut stubs, served } = aside;
         if !served.is_empty() {
             self.drop_private(id, |name, _, _| served.contains(name));
         }
-        let full = contested.len() >= MAX_NOTED || stubs.len() >= MAX_NOTED;
         let enough = self.settle_contested(id, contested, said, removals, &mut stubs, visitor);
         pulled.more |= enough;
         let fetches = !stubs.is_empty() && !pulled.more;
@@ -171,14 +108,66 @@ impl Routes {
         if fetches && !said.is_empty() {
             pulled.more = true;
             self.waker.wake_by_ref();
-        } else if fetches && let Some(subscriber) = self.subscribers.get(id.index()) {
-            for part in &subscriber.private_parts {
-                pulled = pulled.and(part.scope.pull(part.id, removals, visitor));
-                if pulled.more {
-                    break;
-                }
-            }
+        } else if fetches {
+            pulled = self.pull_private_parts(id, removals, pulled, visitor);
         }
         (pulled, full && !enough)
+    }
+
+    /// Visits what is new of each part, but for what is to be set aside. None where there is no such subscriber.
+    fn visit_parts(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        said: &mut Said,
+        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+    ) -> Option<(Pulled, Aside)> {
+        let mut pulled = Pulled::default();
+        let Self { federation, client, subscribers, .. } = self;
+        let subscriber = subscribers.get_mut(id.index())?;
+        let has_wildcard = client.is_limited() && subscriber.has_wildcard(federation);
+        // What was left under a wildcard is settled with what that says of it, though nothing else is open any more.
+        let several = subscriber.parts.len() > 1 || subscriber.looks_again();
+        let Subscriber { type_url, parts, private_parts, private, .. } = subscriber;
+        let mut screen = Screen::of(&**client, type_url, has_wildcard);
+        let mut round = Round { federation, private, several, said, aside: Aside::default() };
+        for part in parts.iter_mut().chain(private_parts) {
+            let apart = round.aside.noted();
+            let mut this = part.scope.pull(part.id, removals, &mut |pull| {
+                if screen.as_mut().is_some_and(|screen| screen.keeps(&part.scope, &pull)) {
+                    return ControlFlow::Continue(());
+                }
+                if part.scope.shared { round.of_shared(part, pull, visitor) } else { round.of_private(pull, visitor) }
+            });
+            part.sets_aside |= round.aside.noted() > apart;
+            this.empty |= this.answered && part.sets_aside;
+            pulled = pulled.and(this);
+            if pulled.more {
+                break;
+            }
+        }
+        let aside = round.aside;
+        if let Some(aliases) = screen.map(|screen| screen.aliases).filter(|aliases| !aliases.is_empty()) {
+            self.deny_aliases(id, aliases);
+        }
+        Some((pulled, aside))
+    }
+
+    /// Goes on with what the parts of this stream alone have, of which something was just asked.
+    fn pull_private_parts(
+        &self,
+        id: SubscriberId,
+        removals: Removals,
+        mut pulled: Pulled,
+        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+    ) -> Pulled {
+        let subscriber = self.subscribers.get(id.index());
+        for part in subscriber.into_iter().flat_map(|subscriber| &subscriber.private_parts) {
+            pulled = pulled.and(part.scope.pull(part.id, removals, visitor));
+            if pulled.more {
+                break;
+            }
+        }
+        pulled
     }
 }

@@ -3,15 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use xds_transport::Frame;
-use xds_transport::client::Changed;
-use xdstp_cache::{Cause, Edit, Interest, TypeUrl, Woken};
+use xdstp_cache::{TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
-use super::stub::{may_be_held, stub};
+use super::batch::{Batch, Pending};
 use super::{BATCH, Scope, State};
 use crate::federation::changes::Changes;
-use crate::federation::demand::Demand;
 use crate::federation::markers::is_marker;
 
 impl Scope {
@@ -38,11 +35,8 @@ impl Scope {
         // What watches are told is gone by a word, and then what is by a silence.
         let said = removed.into_iter().map(|name| (name, watched));
         let removed: Vec<_> = said.chain(silent.into_iter().map(|name| (name, false))).collect();
-        let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
-        let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
-        // What lost an alias: it may be all that it was wanted by. So may be what came as it was given up.
-        let mut bereft = BTreeSet::new();
-        let mut over = false;
+        let mut pending = Pending::new(changed, removed, errors, refreshed);
+        let (mut bereft, mut over) = (BTreeSet::new(), false);
         while !over {
             self.change(|state| {
                 if !(state.heeds(server) || watched && state.waits_for(server)) {
@@ -50,97 +44,25 @@ impl Scope {
                     return Woken::default();
                 }
                 let State { cache, demand, system_versions, several, said_gone, .. } = state;
-                let mut edit = cache.edit(now);
-                // Who asked for just this may have left, and decides how much of it there is.
-                let is_asked =
-                    |name: &ResourceName| demand.as_ref().is_some_and(|demand| demand.asks_for_itself(type_url, name));
-                let gives_up = demand.as_ref().is_some_and(|demand| demand.gives_up(type_url));
-                for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
-                    let aliases: Vec<_> = resource.value.aliases().filter(|_| by_alias).collect();
-                    let resource = if self.shared && resource.value.do_not_cache() {
-                        stub(&resource, edit.resource(type_url, &name).is_some_and(may_be_held))
-                    } else {
-                        resource
-                    };
-                    let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
-                    let owners = aliases.iter().filter_map(|alias| edit.canonical(type_url, alias));
-                    bereft.extend(owners.filter(|owner| **owner != name).cloned());
-                    if gives_up {
-                        bereft.insert(name.clone());
-                    }
-                    aliases.iter().chain([&name]).for_each(|name| said_gone.came(type_url, name));
-                    edit.put_with_aliases(type_url, &name, aliases, resource);
-                    // What another server gave may be equal, and live for another time.
-                    if (touched || several.is_some())
-                        && let Some(held) = edit.value_mut(type_url, &name)
-                    {
-                        held.refresh(ttl, expires);
-                    }
-                    if touched {
-                        edit.touch(type_url, &name);
-                    }
-                }
-                if changed.len() == 0 {
-                    for (name, said) in removed.by_ref().take(BATCH) {
-                        bereft.extend(edit.canonical(type_url, &name).cloned());
-                        if is_asked(&name) {
-                            edit.deny(type_url, &name);
-                        } else {
-                            edit.remove(type_url, &name);
-                        }
-                        if said {
-                            said_gone.went(&edit, type_url, name);
-                        }
-                    }
-                }
-                // What an error is about may be removed too, and a removal ends an error.
-                if changed.len() == 0 && removed.len() == 0 {
-                    for (name, error) in errors.by_ref().take(BATCH) {
-                        let said = watched && error.cause == Cause::Said && !error.is_transient();
-                        // Its server has spoken of what is used on.
-                        if watched && error.cause == Cause::Deleted {
-                            edit.confirm(type_url, &Interest::Name(name.clone()));
-                        }
-                        match is_asked(&name) {
-                            true if watched => edit.fail_beside(type_url, &name, error),
-                            true => edit.fail_by_name(type_url, &name, error),
-                            false => edit.fail(type_url, &name, error),
-                        }
-                        if said {
-                            said_gone.went(&edit, type_url, name);
-                        }
-                    }
-                }
-                for (name, ttl) in refreshed.by_ref().take(BATCH) {
-                    if let Some(held) = edit.value_mut(type_url, &name) {
-                        held.refresh(Some(ttl), now.checked_add(ttl));
-                    }
-                }
-                over = changed.len() + removed.len() + errors.len() + refreshed.len() == 0;
+                let mut batch = Batch {
+                    type_url,
+                    edit: cache.edit(now),
+                    demand: demand.as_ref(),
+                    gives_up: demand.as_ref().is_some_and(|demand| demand.gives_up(type_url)),
+                    said_gone,
+                    bereft: &mut bereft,
+                    by_alias,
+                    shared: self.shared,
+                    several: several.is_some(),
+                    watched,
+                };
+                over = pending.store(&mut batch, now);
                 if over {
-                    for name in std::mem::take(&mut bereft) {
-                        forget_unwanted(&mut edit, demand.as_ref(), type_url, name);
-                    }
-                    // An answer may come in as it is given up: nothing would end what is known then.
-                    let is_wanted = |collection: &&Interest| {
-                        demand.as_ref().is_none_or(|demand| demand.wants(type_url, collection))
-                    };
-                    begun.iter().filter(is_wanted).for_each(|collection| edit.begun(type_url, collection));
-                    for collection in complete.iter().filter(is_wanted) {
-                        edit.answered(type_url, collection);
-                        edit.confirm(type_url, collection);
-                    }
-                    // With the last of what it is the version of: nobody must see it beside older content.
-                    if demand.as_ref().is_some_and(|demand| demand.wants_type(type_url)) {
-                        if version.is_some() {
-                            edit.set_type_version(type_url, version.clone());
-                        }
-                        if let Some(version) = &system_version {
-                            system_versions.insert(type_url.clone(), version.clone());
-                        }
-                    }
+                    batch.forget_bereft();
+                    batch.answer(&begun, &complete);
+                    batch.set_versions(version.as_ref(), system_version.as_ref(), system_versions);
                 }
-                edit.finish()
+                batch.edit.finish()
             });
         }
     }
@@ -179,14 +101,5 @@ impl Scope {
             silent.extend(gone);
         }
         silent
-    }
-}
-
-/// Forgets a resource that nothing asks for by any of its names.
-fn forget_unwanted(edit: &mut Edit<'_, Frame>, demand: Option<&Demand>, type_url: &TypeUrl, name: ResourceName) {
-    let (Some(demand), Some(resource)) = (demand, edit.resource(type_url, &name)) else { return };
-    let aliases = resource.value.aliases().filter(|alias| edit.canonical(type_url, alias) == Some(&name));
-    if !aliases.chain([name.clone()]).any(|name| demand.wants_by(type_url, &name)) {
-        edit.evict(type_url, &Interest::Name(name));
     }
 }

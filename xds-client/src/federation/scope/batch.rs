@@ -1,0 +1,190 @@
+//! What of an origin's changes is stored under one hold of a scope's lock.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+use std::vec::IntoIter;
+
+use xds_transport::Frame;
+use xds_transport::client::Changed;
+use xdstp_cache::{Cause, Edit, Interest, ResourceError, TypeUrl, Version};
+use xdstp_uri::ResourceName;
+
+use super::BATCH;
+use super::said_gone::SaidGone;
+use super::stub::{may_be_held, stub};
+use crate::federation::demand::Demand;
+
+/// What is yet to be stored.
+pub(super) struct Pending {
+    changed: IntoIter<Changed>,
+    /// And whether it is gone by a word of the origin.
+    removed: IntoIter<(ResourceName, bool)>,
+    errors: IntoIter<(ResourceName, ResourceError)>,
+    refreshed: IntoIter<(ResourceName, Duration)>,
+}
+
+impl Pending {
+    pub(super) fn new(
+        changed: Vec<Changed>,
+        removed: Vec<(ResourceName, bool)>,
+        errors: Vec<(ResourceName, ResourceError)>,
+        refreshed: Vec<(ResourceName, Duration)>,
+    ) -> Self {
+        Self {
+            changed: changed.into_iter(),
+            removed: removed.into_iter(),
+            errors: errors.into_iter(),
+            refreshed: refreshed.into_iter(),
+        }
+    }
+
+    /// Stores as many as may be under one hold of the lock. Whether that was all.
+    pub(super) fn store(&mut self, batch: &mut Batch<'_>, now: Instant) -> bool {
+        let Self { changed, removed, errors, refreshed } = self;
+        changed.by_ref().take(BATCH).for_each(|changed| batch.put(changed));
+        if changed.len() == 0 {
+            removed.by_ref().take(BATCH).for_each(|(name, said)| batch.remove(name, said));
+        }
+        // What an error is about may be removed too, and a removal ends an error.
+        if changed.len() == 0 && removed.len() == 0 {
+            errors.by_ref().take(BATCH).for_each(|(name, error)| batch.fail(name, error));
+        }
+        refreshed.by_ref().take(BATCH).for_each(|(name, ttl)| batch.refresh(&name, ttl, now));
+        changed.len() + removed.len() + errors.len() + refreshed.len() == 0
+    }
+}
+
+/// One hold of the lock.
+pub(super) struct Batch<'a> {
+    pub(super) type_url: &'a TypeUrl,
+    pub(super) edit: Edit<'a, Frame>,
+    pub(super) demand: Option<&'a Demand>,
+    /// Something of the type is being given up.
+    pub(super) gives_up: bool,
+    pub(super) said_gone: &'a mut SaidGone,
+    /// What lost an alias: it may be all that it was wanted by. So may be what came as it was given up.
+    pub(super) bereft: &'a mut BTreeSet<ResourceName>,
+    /// What changed may be asked for by its aliases.
+    pub(super) by_alias: bool,
+    /// The scope is shared, and holds only stubs of what must not be.
+    pub(super) shared: bool,
+    /// The scope has several servers.
+    pub(super) several: bool,
+    /// Who uses the scope is one program.
+    pub(super) watched: bool,
+}
+
+impl Batch<'_> {
+    fn put(&mut self, Changed { name, resource, touched, .. }: Changed) {
+        let Self { type_url, edit, .. } = self;
+        let aliases: Vec<_> = resource.value.aliases().filter(|_| self.by_alias).collect();
+        let resource = if self.shared && resource.value.do_not_cache() {
+            stub(&resource, edit.resource(type_url, &name).is_some_and(may_be_held))
+        } else {
+            resource
+        };
+        let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
+        let owners = aliases.iter().filter_map(|alias| edit.canonical(type_url, alias));
+        self.bereft.extend(owners.filter(|owner| **owner != name).cloned());
+        if self.gives_up {
+            self.bereft.insert(name.clone());
+        }
+        aliases.iter().chain([&name]).for_each(|name| self.said_gone.came(type_url, name));
+        edit.put_with_aliases(type_url, &name, aliases, resource);
+        // What another server gave may be equal, and live for another time.
+        if (touched || self.several)
+            && let Some(held) = edit.value_mut(type_url, &name)
+        {
+            held.refresh(ttl, expires);
+        }
+        if touched {
+            edit.touch(type_url, &name);
+        }
+    }
+
+    /// By a word of the origin, as far as `said`.
+    fn remove(&mut self, name: ResourceName, said: bool) {
+        self.bereft.extend(self.edit.canonical(self.type_url, &name).cloned());
+        if self.is_asked(&name) {
+            self.edit.deny(self.type_url, &name);
+        } else {
+            self.edit.remove(self.type_url, &name);
+        }
+        if said {
+            self.said_gone.went(&self.edit, self.type_url, name);
+        }
+    }
+
+    fn fail(&mut self, name: ResourceName, error: ResourceError) {
+        let said = self.watched && error.cause == Cause::Said && !error.is_transient();
+        // Its server has spoken of what is used on.
+        if self.watched && error.cause == Cause::Deleted {
+            self.edit.confirm(self.type_url, &Interest::Name(name.clone()));
+        }
+        match self.is_asked(&name) {
+            true if self.watched => self.edit.fail_beside(self.type_url, &name, error),
+            true => self.edit.fail_by_name(self.type_url, &name, error),
+            false => self.edit.fail(self.type_url, &name, error),
+        }
+        if said {
+            self.said_gone.went(&self.edit, self.type_url, name);
+        }
+    }
+
+    fn refresh(&mut self, name: &ResourceName, ttl: Duration, now: Instant) {
+        if let Some(held) = self.edit.value_mut(self.type_url, name) {
+            held.refresh(Some(ttl), now.checked_add(ttl));
+        }
+    }
+
+    /// Forgets what nothing asks for by any of its names, of what may have lost the last of them.
+    pub(super) fn forget_bereft(&mut self) {
+        let Self { type_url, edit, demand, .. } = self;
+        for name in std::mem::take(self.bereft) {
+            forget_unwanted(edit, *demand, type_url, name);
+        }
+    }
+
+    /// An answer may come in as it is given up: nothing would end what is known then.
+    pub(super) fn answer(&mut self, begun: &[Interest], complete: &[Interest]) {
+        let Self { type_url, edit, demand, .. } = self;
+        let is_wanted = |collection: &&Interest| demand.is_none_or(|demand| demand.wants(type_url, collection));
+        begun.iter().filter(is_wanted).for_each(|collection| edit.begun(type_url, collection));
+        for collection in complete.iter().filter(is_wanted) {
+            edit.answered(type_url, collection);
+            edit.confirm(type_url, collection);
+        }
+    }
+
+    /// With the last of what it is the version of: nobody must see it beside older content.
+    pub(super) fn set_versions(
+        &mut self,
+        of_type: Option<&Version>,
+        of_system: Option<&Version>,
+        system_versions: &mut BTreeMap<TypeUrl, Version>,
+    ) {
+        if !self.demand.is_some_and(|demand| demand.wants_type(self.type_url)) {
+            return;
+        }
+        if of_type.is_some() {
+            self.edit.set_type_version(self.type_url, of_type.cloned());
+        }
+        if let Some(version) = of_system {
+            system_versions.insert(self.type_url.clone(), version.clone());
+        }
+    }
+
+    /// Who asked for just this may have left, and decides how much of it there is.
+    fn is_asked(&self, name: &ResourceName) -> bool {
+        self.demand.is_some_and(|demand| demand.asks_for_itself(self.type_url, name))
+    }
+}
+
+/// Forgets a resource that nothing asks for by any of its names.
+fn forget_unwanted(edit: &mut Edit<'_, Frame>, demand: Option<&Demand>, type_url: &TypeUrl, name: ResourceName) {
+    let (Some(demand), Some(resource)) = (demand, edit.resource(type_url, &name)) else { return };
+    let aliases = resource.value.aliases().filter(|alias| edit.canonical(type_url, alias) == Some(&name));
+    if !aliases.chain([name.clone()]).any(|name| demand.wants_by(type_url, &name)) {
+        edit.evict(type_url, &Interest::Name(name));
+    }
+}
