@@ -9,6 +9,8 @@ use xdstp_uri::a47::look_up_authority;
 use super::parameters::{Dpds, Parameters};
 use crate::bootstrap::{Bootstrap, Server};
 use crate::error::Error;
+#[cfg(test)]
+use crate::faults::{Fault, planted};
 use crate::federation::Authorities;
 
 /// The position of an origin, or why there is none.
@@ -102,6 +104,10 @@ impl Directory {
         let top = || Ok(Place { origin: self.lists.top.clone()?, parameters: self.old_style.clone() });
         let (Some(bootstrap), Some(name)) = (&self.bootstrap, name) else { return top() };
         let unknown = |authority: &str| unknown(bootstrap, authority);
+        #[cfg(test)]
+        if planted(Fault::AskForStrangers) && look_up_authority(bootstrap, name).is_err() {
+            return top();
+        }
         let found = look_up_authority(bootstrap, name).map_err(|error| unknown(error.authority()))?;
         let Some(authority) = found.authority else { return top() };
         let origin = self.lists.by_authority.get(&authority).cloned().unwrap_or_else(|| Err(unknown(&authority)))?;

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
+#[cfg(test)]
+use crate::faults::{Fault, planted};
 use crate::federation::choice::Standing;
 use crate::federation::lock::lock;
 use crate::federation::origin::Speaker;
@@ -69,6 +71,8 @@ impl Supply for Fallback {
             let closed: Vec<_> = {
                 let mut seats = lock(&self.seats);
                 let left = asked.min(seats.len());
+                #[cfg(test)]
+                let left = if planted(Fault::HeedServersBelow) { seats.len() } else { left };
                 let closed = seats.drain(left..).collect();
                 while seats.len() < asked
                     && let Some(seat) = self.servers.seat(seats.len(), &scope, &self.speaker, &self.speakers)
