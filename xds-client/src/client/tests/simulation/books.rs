@@ -285,6 +285,11 @@ impl Books {
         self.watched.get(key).map(|(_, since)| *since)
     }
 
+    /// Whether any server is asked for just this.
+    pub(super) fn is_asked_for(&self, key: &Key) -> bool {
+        self.links.values().any(|book| book.asks.contains(key))
+    }
+
     /// The streams that an authority is asked for on.
     pub(super) fn seats(&self, of: usize) -> impl Iterator<Item = &LinkBook> {
         self.links.values().filter(move |book| book.asks.iter().any(|(_, name)| authority_of(name) == of))

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::{Protocol, features, now};
+use super::super::{CDS, Protocol, features, now};
 use super::books::Books;
 use super::history::{AUTHORITIES, History, SERVERS, SLOTS, Setup, Step, uri_of};
 use super::link::{Link, Port};
@@ -155,6 +155,14 @@ impl World {
         }
         let has = self.servers[first].has(&key);
         let known = self.books.entries.get(&key).cloned().unwrap_or_default();
+        let leads_to = match &known.held {
+            Some(Word::Redirect(to)) => vec![to.clone()],
+            Some(Word::List(members)) => members.clone(),
+            _ => Vec::new(),
+        };
+        if let Some(to) = leads_to.iter().find(|to| !known.doubted && !self.books.is_asked_for(&(CDS, (*to).clone()))) {
+            self.books.fault(format!("{}: {to}, to which it leads, is not asked for", key.1));
+        }
         let text = |text: &str| Some(Word::Text(text.to_owned()));
         let silent = self.setup.protocol == Protocol::Sotw && !super::server::is_full_state(key.0);
         let is_right = !is_plain
