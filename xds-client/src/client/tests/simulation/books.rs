@@ -212,8 +212,8 @@ impl Books {
         }
         for (key, word) in &words {
             match word {
-                Word::Gone => _ = book.said.remove(key),
-                Word::Error(_) => {}
+                // That it is missing after an error says nothing new.
+                Word::Gone | Word::Error(_) => _ = book.said.remove(key),
                 _ => _ = book.said.insert(key.clone()),
             }
         }
