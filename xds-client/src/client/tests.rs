@@ -30,6 +30,7 @@ mod responses;
 mod scale;
 mod selecting;
 mod sharing;
+mod simulation;
 mod status;
 mod streams;
 mod switches;

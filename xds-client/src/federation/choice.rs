@@ -10,6 +10,9 @@
 
 use std::ops::Range;
 
+#[cfg(test)]
+use crate::faults::{Fault, planted};
+
 /// A scope's servers in order of priority, by index from 0, and which of them it is fed by.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
@@ -107,6 +110,10 @@ impl Choice {
 
     /// Whether the next one would be asked if something that is wanted were unknown.
     pub(crate) fn may_fall_back(&self) -> bool {
+        #[cfg(test)]
+        if planted(Fault::ForgetOrder) {
+            return !self.asked.is_empty() && self.asked.len() < self.servers;
+        }
         !self.asked.is_empty() && self.asked.len() < self.servers && self.all_fail()
     }
 

@@ -7,6 +7,8 @@ use xds_transport::client::Command;
 use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
+#[cfg(test)]
+use crate::faults::{Fault, planted};
 use crate::federation::request_room::RequestRoom;
 use crate::federation::telling::Telling;
 pub(crate) use crate::federation::telling::Wish;
@@ -186,6 +188,11 @@ impl Demand {
 
     /// One more server is asked, for all that is wanted.
     pub(crate) fn open(&mut self) {
+        #[cfg(test)]
+        if planted(Fault::AskNextForTheNew) {
+            let new = self.wanted.iter().filter(|wish| self.first.is_untold(wish)).cloned().collect();
+            return self.others.push(Telling::of_all(new));
+        }
         self.others.push(Telling::of_all(self.wanted.clone()));
     }
 

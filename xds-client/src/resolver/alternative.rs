@@ -15,6 +15,8 @@ use super::find::{Find, Opens};
 use super::told::Told;
 use crate::client::Inner;
 use crate::error::Error;
+#[cfg(test)]
+use crate::faults::{Fault, planted};
 
 pub(crate) struct Alternative {
     client: Arc<Inner>,
@@ -48,6 +50,8 @@ impl Alternative {
     fn heard(&mut self, told: Told) -> Option<Told> {
         let is_used = self.other.as_ref().is_some_and(|other| other.used);
         match told {
+            #[cfg(test)]
+            Told::Put { .. } if planted(Fault::KeepAlternative) => Some(told),
             Told::Put { .. } => {
                 self.other = None;
                 Some(told)

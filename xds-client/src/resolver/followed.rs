@@ -13,6 +13,8 @@ use super::parts::Parts;
 use super::told::Told;
 use crate::client::Inner;
 use crate::error::Error;
+#[cfg(test)]
+use crate::faults::{Fault, planted};
 use crate::federation::Redirect;
 
 pub(crate) struct Followed {
@@ -89,6 +91,10 @@ impl Followed {
         });
         // What a collection has is what its server says: no member is kept in place of another.
         let covered = self.told && !self.asked.interest().is_collection();
+        #[cfg(test)]
+        if covered && planted(Fault::LoseTarget) {
+            return None;
+        }
         match (self.opens)(&targets.client, &targets.type_url, to, usize::from(self.hops) + 1) {
             Ok(found) => {
                 targets.parts.insert(name, Target { found, awaited: true, covered });

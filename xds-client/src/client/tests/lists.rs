@@ -4,7 +4,7 @@ use prost::Message as _;
 
 use super::*;
 
-const LISTS: &str = "type.googleapis.com/envoy.config.cluster.v3.ClusterCollection";
+pub(super) const LISTS: &str = "type.googleapis.com/envoy.config.cluster.v3.ClusterCollection";
 
 /// As TP1's text has it: a locator is a text.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -33,6 +33,16 @@ struct Collection {
 
 pub(super) fn elsewhere(locator: &str) -> Entry {
     Entry { locator: Some(locator.into()), inline: None }
+}
+
+/// A list of what is elsewhere, and what such a list has.
+pub(super) fn of_elsewhere(members: &[String]) -> Vec<u8> {
+    collection(&members.iter().map(|name| elsewhere(name)).collect::<Vec<_>>())
+}
+
+pub(super) fn members(list: &[u8]) -> Vec<String> {
+    let entries = Collection::decode(list).unwrap().entries;
+    entries.into_iter().filter_map(|entry| entry.locator).collect()
 }
 
 fn inline(name: &str, version: &str) -> Entry {

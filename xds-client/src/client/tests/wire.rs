@@ -114,6 +114,12 @@ pub(super) fn bare(type_url: &str, (version, nonce): (&str, &str), resources: Ve
 #[derive(Debug)]
 pub(super) struct Read<const TYPE: usize>(String);
 
+impl<const TYPE: usize> Read<TYPE> {
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
 impl<const TYPE: usize> Resource for Read<TYPE> {
     fn type_url() -> String {
         TYPES[TYPE].into()

@@ -15,6 +15,8 @@ use xdstp_uri::ResourceName;
 
 use super::several::Several;
 use super::{Scope, State};
+#[cfg(test)]
+use crate::faults::{Fault, planted};
 use crate::federation::changes::Changes;
 use crate::federation::choice::{Standing, Turn};
 use crate::federation::demand::Wish;
@@ -100,6 +102,10 @@ impl Scope {
             return false;
         }
         let before = several.choice.counts();
+        #[cfg(test)]
+        if planted(Fault::StayBelow) && before.is_some_and(|before| before > server) {
+            return false;
+        }
         let closes = several.choice.answered(server) != Turn::Stays;
         demand.close_behind(server + 1);
         if before != Some(server) {
@@ -107,6 +113,8 @@ impl Scope {
             several.of_others.clear();
             // How far another one answered says nothing of this one.
             cache.origin_lost();
+            #[cfg(test)]
+            let server = if planted(Fault::KeepWordsOfOthers) { 0 } else { server };
             (0..server).for_each(|above| demand.ask_anew(above));
         }
         let switch = several.switches;
@@ -152,6 +160,10 @@ impl Scope {
     /// Whether anything is wanted that nothing is known of, or nothing of this run.
     fn lacks_any(&self) -> bool {
         let mut after = Bound::Unbounded;
+        #[cfg(test)]
+        if planted(Fault::FallBackForNothing) {
+            return true;
+        }
         loop {
             let state = self.lock();
             let State { cache, demand: Some(demand), .. } = &*state else { return false };
@@ -193,6 +205,10 @@ impl State {
     pub(super) fn connects(&mut self, server: usize) {
         let Self { several: Some(several), demand: Some(demand), recall, .. } = self else { return };
         several.choice.connected(server);
+        #[cfg(test)]
+        if planted(Fault::KeepWordsOfOthers) {
+            return;
+        }
         if (recall.is_some() || several.choice.counts().is_some_and(|counts| counts != server))
             && let Some(telling) = demand.telling_mut(server)
         {
@@ -210,6 +226,10 @@ impl State {
         let said = said.chain(changes.errors.iter().map(|(name, _)| name));
         said.chain(changes.refreshed.iter().map(|(name, _)| name)).for_each(|name| _ = of_others.remove(name));
         let demand = demand.as_ref();
+        #[cfg(test)]
+        if planted(Fault::KeepMembersOfOthers) {
+            return;
+        }
         for collection in &changes.complete {
             if !demand.is_some_and(|demand| demand.wants(type_url, collection)) {
                 continue;

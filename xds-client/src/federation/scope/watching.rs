@@ -13,6 +13,8 @@ use xdstp_uri::ResourceName;
 
 use super::hearing::{Heard, News, Shown};
 use super::{Scope, State};
+#[cfg(test)]
+use crate::faults::{Fault, planted, planted_from_the_second};
 use crate::federation::changes::Changes;
 use crate::federation::states::{Entry, Happens, Hears, Rules};
 use crate::federation::terms::{ServerTerms, Trouble};
@@ -153,6 +155,10 @@ impl Scope {
             Err(error) => {
                 refused.push(Rejected::new(changed.name.as_str(), &*error.message));
                 errors.push((changed.name.clone(), error));
+                #[cfg(test)]
+                if planted(Fault::YieldRefused) {
+                    return true;
+                }
                 false
             }
         });
@@ -238,10 +244,17 @@ impl Scope {
         });
         changes.removed.append(&mut dropped);
         changes.errors.append(&mut kept);
+        #[cfg(test)]
+        changes.errors.retain(|error| !planted_from_the_second(Fault::TellErrorsOnce, format!("{error:?}")));
         for name in std::mem::take(&mut changes.missing) {
             if entry(&name).after(Happens::Silent, rules).1 != Hears::Nothing {
                 let error =
                     ResourceError::new(ResourceError::DEADLINE_EXCEEDED, "its server does not say anything of it");
+                #[cfg(test)]
+                if planted(Fault::TimeoutIsAbsence) {
+                    changes.errors.push((name, error.found_by(Cause::Deleted)));
+                    continue;
+                }
                 changes.errors.push((name, error.found_by(Cause::Silence)));
             }
         }
@@ -306,6 +319,10 @@ impl State {
         if !heard.lost || self.reach.trouble.is_some() {
             return None;
         }
+        #[cfg(test)]
+        if planted(Fault::NeverBack) {
+            return None;
+        }
         (heard.lost, heard.turns) = (false, self.reach.turns);
         let entry = self.entry(type_url, interest, rules);
         Some(match (entry.after(Happens::Back, rules).1, interest) {
@@ -341,6 +358,8 @@ impl State {
         let trouble = trouble?;
         heard.lost = true;
         let held = self.entry(type_url, interest, rules).after(Happens::Lost, rules).1 == Hears::Ambient;
+        #[cfg(test)]
+        let held = held && !planted(Fault::LossIsRemoval);
         Some(News::Lost { trouble, held })
     }
 
