@@ -42,6 +42,7 @@ mod tls;
 mod values;
 mod written;
 
+pub(crate) use self::limits::LIMITS;
 pub use self::{
     address::{Address, ServerAddress},
     aggregation::{Aggregation, Unmatched},

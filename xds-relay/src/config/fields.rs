@@ -1,4 +1,5 @@
-//! All that a configuration may say, by the name of each field: an example or a document that lacks one is noticed.
+//! All that a configuration may say, by the name of each field: an example or a document that lacks one is noticed. Those of
+//! limits are in their own table.
 
 pub(super) const FIELDS: &[&str] = &[
     "listen",
@@ -47,37 +48,16 @@ pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "authorities",
 ];
 pub(super) const ORIGIN_TLS_FIELDS: &[&str] = &["ca", "certificate", "key", "server_name"];
-pub(super) const LIMIT_FIELDS: &[&str] = &[
-    "max_request_bytes",
-    "max_response_bytes",
-    "max_upstream_request_bytes",
-    "connections",
-    "names_per_stream",
-    "types_per_stream",
-    "parameter_sets_per_stream",
-    "authorities_per_stream",
-    "requests_per_second",
-    "unfinished_request_bytes",
-    "preface",
-    "first_request",
-    "stream_age",
-    "admin_idle",
-    "streams_per_connection",
-    "streams",
-    "new_streams_per_second",
-    "groups",
-    "authorities",
-    "names",
-    "names_per_turn",
-    "name_bytes",
-    "node_bytes",
-];
 
 #[cfg(test)]
 pub(super) mod tests {
     use std::fs;
     use std::path::Path;
 
+    use serde::Deserialize as _;
+    use serde_json::Value;
+
+    use super::super::limits;
     use super::*;
     use crate::Config;
     use crate::yaml::{self, Node};
@@ -128,7 +108,7 @@ pub(super) mod tests {
         let yaml::Content::Sequence(origins) = &at(&["origins"]).content else { panic!("a list") };
         has(&origins.iter().collect::<Vec<_>>(), ORIGIN_FIELDS);
         has(&origins.iter().filter_map(|origin| origin.entry("tls")).collect::<Vec<_>>(), ORIGIN_TLS_FIELDS);
-        has(&[at(&["limits"])], LIMIT_FIELDS);
+        has(&[at(&["limits"])], &limits::keys());
 
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("resources")).unwrap();
@@ -147,6 +127,23 @@ pub(super) mod tests {
         }
         let config = Config::parse(directory.path().join("relay.yaml"), &text).unwrap();
         assert_eq!(config.origins.len(), 3);
+        let written = config.to_value().unwrap();
+        assert_eq!(lacking(&Value::deserialize(&root).unwrap(), &written, ""), None, "it is not in written.rs");
+        assert_eq!(serde_json::from_value::<Config>(written).unwrap(), config);
+    }
+
+    /// A field that one has and the other has not.
+    fn lacking(file: &Value, written: &Value, path: &str) -> Option<String> {
+        match (file, written) {
+            (Value::Object(file), Value::Object(_)) => file.iter().find_map(|(key, of)| {
+                let path = format!("{path}.{key}");
+                written.get(key).map_or(Some(path.clone()), |written| lacking(of, written, &path))
+            }),
+            (Value::Array(file), Value::Array(written)) => {
+                file.iter().zip(written).find_map(|(file, written)| lacking(file, written, &format!("{path}[]")))
+            }
+            _ => None,
+        }
     }
 
     #[test]
@@ -158,9 +155,16 @@ pub(super) mod tests {
 
     #[test]
     fn the_readme_lists_every_field() {
+        let defaults = Config::new([]).to_value().unwrap();
         let row = |name: &str| {
-            let listed = README.lines().any(|line| line.starts_with("| ") && line.contains(&format!("`{name}`")));
-            assert!(listed, "{name} is in no row of README.md");
+            let listed = README.lines().any(|line| {
+                // What it is called, by default, and for: other tables name it, too.
+                let cells: Vec<_> = line.strip_prefix("| ").into_iter().flat_map(|row| row.split(" |")).collect();
+                cells.len() > 3 && cells.first().is_some_and(|names| names.contains(&format!("`{name}`")))
+            });
+            let default = defaults.pointer(&format!("/{}", name.replace('.', "/"))).map(ToString::to_string);
+            let default = default.map_or_else(String::new, |text| format!("`{}`", text.trim_matches('"')));
+            assert!(listed, "README.md lacks a row: | `{name}` | {default} | what it is for |");
         };
         for (prefix, fields) in [
             ("tls.", TLS_FIELDS),
@@ -173,7 +177,7 @@ pub(super) mod tests {
             ("node.", NODE_FIELDS),
             ("origins[].", ORIGIN_FIELDS),
             ("origins[].tls.", ORIGIN_TLS_FIELDS),
-            ("limits.", LIMIT_FIELDS),
+            ("limits.", &limits::keys()),
             ("", FIELDS),
         ] {
             // What has fields of its own is listed by these.
@@ -184,6 +188,7 @@ pub(super) mod tests {
                 row(&format!("{prefix}{field}"));
             }
         }
-        LOCALITY_FIELDS.iter().for_each(|field| row(field));
+        let locality = README.lines().find(|line| line.starts_with("| `node.locality` |")).unwrap();
+        LOCALITY_FIELDS.iter().for_each(|field| assert!(locality.contains(&format!("`{field}`")), "{field}"));
     }
 }

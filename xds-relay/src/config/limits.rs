@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use crate::config::fields::LIMIT_FIELDS;
+use self::Field::{Count, Number, Rate, Size, Time};
 use crate::config::values::{count, duration};
 use crate::yaml::{self, Error};
 
@@ -97,8 +97,75 @@ impl Default for Limits {
     }
 }
 
+/// A limit as all who go through them know it: the reader, the writer, the schema, the rules of what a program made, the metrics.
+/// Its default, and what it bounds, are with its field.
+pub(crate) struct Limit {
+    /// Its field, and its name in the configuration.
+    pub(crate) key: &'static str,
+    /// Whether it is counted how often it was met.
+    pub(crate) is_counted: bool,
+    pub(super) field: Field,
+}
+
+/// Where the value of a limit is, and what it may be.
+pub(super) enum Field {
+    /// Bytes, so many of them.
+    Size(Sizes, At<usize>),
+    /// Of something that there must be one of.
+    Number(At<usize>),
+    /// In a second, or on one connection.
+    Rate(At<u32>),
+    Time(At<Duration>),
+    /// What may be left out.
+    Count(At<Option<NonZeroUsize>>),
+}
+
+type At<T> = fn(&mut Limits) -> &mut T;
+
+/// What a limit is set to.
+pub(super) enum Amount {
+    Number(u64),
+    Time(Duration),
+}
+
+/// All of them, in the order of the README.
+pub(crate) const LIMITS: &[Limit] = &[
+    counted("max_request_bytes", Size(MESSAGE_BYTES, |of| &mut of.max_request_bytes)),
+    uncounted("max_response_bytes", Size(MESSAGE_BYTES, |of| &mut of.max_response_bytes)),
+    counted("max_upstream_request_bytes", Size(UPSTREAM_REQUEST_BYTES, |of| &mut of.max_upstream_request_bytes)),
+    counted("connections", Count(|of| &mut of.connections)),
+    counted("names_per_stream", Number(|of| &mut of.names_per_stream)),
+    counted("types_per_stream", Number(|of| &mut of.types_per_stream)),
+    counted("parameter_sets_per_stream", Number(|of| &mut of.parameter_sets_per_stream)),
+    counted("authorities_per_stream", Number(|of| &mut of.authorities_per_stream)),
+    counted("requests_per_second", Rate(|of| &mut of.requests_per_second)),
+    counted("unfinished_request_bytes", Size(MESSAGE_BYTES, |of| &mut of.unfinished_request_bytes)),
+    counted("preface", Time(|of| &mut of.preface)),
+    counted("first_request", Time(|of| &mut of.first_request)),
+    counted("stream_age", Time(|of| &mut of.stream_age)),
+    counted("admin_idle", Time(|of| &mut of.admin_idle)),
+    counted("streams_per_connection", Rate(|of| &mut of.streams_per_connection)),
+    counted("streams", Number(|of| &mut of.streams)),
+    counted("new_streams_per_second", Rate(|of| &mut of.new_streams_per_second)),
+    counted("groups", Number(|of| &mut of.groups)),
+    counted("authorities", Number(|of| &mut of.authorities)),
+    counted("names", Number(|of| &mut of.names)),
+    uncounted("names_per_turn", Number(|of| &mut of.names_per_turn)),
+    counted("name_bytes", Size(NAME_BYTES, |of| &mut of.name_bytes)),
+    counted("node_bytes", Size(NODE_BYTES, |of| &mut of.node_bytes)),
+];
+
+const fn counted(key: &'static str, field: Field) -> Limit {
+    Limit { key, is_counted: true, field }
+}
+
+/// Nobody is refused for it.
+const fn uncounted(key: &'static str, field: Field) -> Limit {
+    Limit { key, is_counted: false, field }
+}
+
 /// A size in bytes, from one to another, and how that is said.
-struct Sizes(RangeInclusive<u64>, &'static str);
+pub(super) struct Sizes(RangeInclusive<u64>, &'static str);
 
 const MOST_BYTES: u64 = i32::MAX as u64;
 
@@ -118,43 +185,56 @@ const NODE_BYTES: Sizes = Sizes((1 << 10)..=(1 << 20), "1 KiB to 1024 KiB, such 
 const MOST: usize = 1_000_000_000;
 const FASTEST: u32 = 1_000_000;
 
+/// Of those that it does not have the default.
 pub(super) fn limits(node: &yaml::Node) -> Result<Limits, Error> {
-    node.expect_fields(LIMIT_FIELDS)?;
-    let default = Limits::default();
-    let size = |key, sizes, default| Ok(node.field(key, |node| size(node, &sizes))?.unwrap_or(default));
-    let message = |key, default| size(key, MESSAGE_BYTES, default);
-    let number = |key, default| Ok(node.field(key, number)?.unwrap_or(default));
-    let time = |key, default| Ok(node.field(key, some_time)?.unwrap_or(default));
-    let rate = |key, default| Ok(node.field(key, rate)?.unwrap_or(default));
-    Ok(Limits {
-        max_request_bytes: message("max_request_bytes", default.max_request_bytes)?,
-        max_response_bytes: message("max_response_bytes", default.max_response_bytes)?,
-        max_upstream_request_bytes: size(
-            "max_upstream_request_bytes",
-            UPSTREAM_REQUEST_BYTES,
-            default.max_upstream_request_bytes,
-        )?,
-        connections: node.field("connections", count)?,
-        names_per_stream: number("names_per_stream", default.names_per_stream)?,
-        types_per_stream: number("types_per_stream", default.types_per_stream)?,
-        parameter_sets_per_stream: number("parameter_sets_per_stream", default.parameter_sets_per_stream)?,
-        authorities_per_stream: number("authorities_per_stream", default.authorities_per_stream)?,
-        requests_per_second: rate("requests_per_second", default.requests_per_second)?,
-        unfinished_request_bytes: message("unfinished_request_bytes", default.unfinished_request_bytes)?,
-        preface: time("preface", default.preface)?,
-        first_request: time("first_request", default.first_request)?,
-        stream_age: time("stream_age", default.stream_age)?,
-        admin_idle: time("admin_idle", default.admin_idle)?,
-        streams_per_connection: rate("streams_per_connection", default.streams_per_connection)?,
-        streams: number("streams", default.streams)?,
-        new_streams_per_second: rate("new_streams_per_second", default.new_streams_per_second)?,
-        groups: number("groups", default.groups)?,
-        authorities: number("authorities", default.authorities)?,
-        names: number("names", default.names)?,
-        names_per_turn: number("names_per_turn", default.names_per_turn)?,
-        name_bytes: size("name_bytes", NAME_BYTES, default.name_bytes)?,
-        node_bytes: size("node_bytes", NODE_BYTES, default.node_bytes)?,
-    })
+    node.expect_fields(&keys())?;
+    let mut limits = Limits::default();
+    for limit in LIMITS {
+        node.field(limit.key, |node| limit.set(&mut limits, node))?;
+    }
+    Ok(limits)
+}
+
+/// What they are called, in their order.
+pub(super) fn keys() -> Vec<&'static str> {
+    LIMITS.iter().map(|limit| limit.key).collect()
+}
+
+impl Limit {
+    /// To what a configuration says.
+    fn set(&self, limits: &mut Limits, node: &yaml::Node) -> Result<(), Error> {
+        match &self.field {
+            Size(sizes, at) => *at(limits) = size(node, sizes)?,
+            Number(at) => *at(limits) = number(node)?,
+            Rate(at) => *at(limits) = rate(node)?,
+            Time(at) => *at(limits) = some_time(node)?,
+            Count(at) => *at(limits) = Some(count(node)?),
+        }
+        Ok(())
+    }
+
+    /// `None` if it is left out.
+    pub(super) fn amount(&self, mut limits: Limits) -> Option<Amount> {
+        let limits = &mut limits;
+        Some(match &self.field {
+            Size(_, at) | Number(at) => Amount::Number(*at(limits) as u64),
+            Rate(at) => Amount::Number((*at(limits)).into()),
+            Time(at) => Amount::Time(*at(limits)),
+            Count(at) => Amount::Number(at(limits).as_ref()?.get() as u64),
+        })
+    }
+}
+
+impl Limits {
+    /// A limit that lets nobody do anything.
+    pub(super) fn none_of(self) -> Option<&'static str> {
+        let is_none = |limit: &&Limit| match limit.amount(self) {
+            Some(Amount::Number(number)) => number == 0,
+            Some(Amount::Time(time)) => time.is_zero(),
+            None => false,
+        };
+        LIMITS.iter().find(is_none).map(|limit| limit.key)
+    }
 }
 
 fn some_time(node: &yaml::Node) -> Result<Duration, Error> {
@@ -187,5 +267,38 @@ fn size(node: &yaml::Node, Sizes(range, words): &Sizes) -> Result<usize, Error> 
     match bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
         Some(bytes) => Ok(bytes),
         None => node.refuse(format!("`{text}`: expected {words}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// What each field has, by its name.
+    fn fields(limits: &Limits) -> BTreeMap<String, String> {
+        let text = format!("{limits:?}");
+        let fields = text.trim_start_matches("Limits { ").trim_end_matches(" }").split(", ");
+        fields.map(|field| field.split_once(": ").unwrap()).map(|(key, value)| (key.into(), value.into())).collect()
+    }
+
+    #[test]
+    fn every_field_has_a_row_and_every_row_is_that_of_its_field() {
+        let default = fields(&Limits::default());
+        for key in default.keys() {
+            assert!(keys().contains(&key.as_str()), "LIMITS has no row of {key}");
+        }
+        for limit in LIMITS {
+            let value = match &limit.field {
+                Size(Sizes(range, _), _) => range.start().to_string(),
+                Number(_) | Rate(_) | Count(_) => "77".to_owned(),
+                Time(_) => "7m".to_owned(),
+            };
+            let root = yaml::parse(&format!("{}: {value}", limit.key)).unwrap().unwrap();
+            let set = fields(&limits(&root).unwrap());
+            let changed: Vec<_> = set.iter().filter(|(key, value)| default.get(*key) != Some(value)).collect();
+            assert!(matches!(changed.as_slice(), [(key, _)] if *key == limit.key), "{}: {changed:?}", limit.key);
+        }
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use xds_transport::{Dialect, Protocol};
 
@@ -202,42 +201,10 @@ impl ListenTls {
     }
 }
 
-impl Limits {
-    /// A limit that lets nobody do anything.
-    fn none_of(&self) -> Option<&'static str> {
-        let sizes = [
-            ("max_request_bytes", self.max_request_bytes),
-            ("max_response_bytes", self.max_response_bytes),
-            ("max_upstream_request_bytes", self.max_upstream_request_bytes),
-            ("names_per_stream", self.names_per_stream),
-            ("types_per_stream", self.types_per_stream),
-            ("parameter_sets_per_stream", self.parameter_sets_per_stream),
-            ("authorities_per_stream", self.authorities_per_stream),
-            ("requests_per_second", self.requests_per_second as usize),
-            ("unfinished_request_bytes", self.unfinished_request_bytes),
-            ("streams_per_connection", self.streams_per_connection as usize),
-            ("streams", self.streams),
-            ("new_streams_per_second", self.new_streams_per_second as usize),
-            ("groups", self.groups),
-            ("authorities", self.authorities),
-            ("names", self.names),
-            ("names_per_turn", self.names_per_turn),
-            ("name_bytes", self.name_bytes),
-            ("node_bytes", self.node_bytes),
-        ];
-        let times = [
-            ("preface", self.preface),
-            ("first_request", self.first_request),
-            ("stream_age", self.stream_age),
-            ("admin_idle", self.admin_idle),
-        ];
-        let size = sizes.into_iter().find(|(_, size)| *size == 0).map(|(key, _)| key);
-        size.or_else(|| times.into_iter().find(|(_, time)| *time == Duration::ZERO).map(|(key, _)| key))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::config::NodeField;
 

@@ -4,9 +4,10 @@
 use serde_json::{Map, Value, json};
 
 use super::fields::{
-    ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, FIELDS, LIMIT_FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS,
-    ORIGIN_FIELDS, ORIGIN_TLS_FIELDS, STATE_FIELDS, TLS_FIELDS,
+    ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS, ORIGIN_FIELDS,
+    ORIGIN_TLS_FIELDS, STATE_FIELDS, TLS_FIELDS,
 };
+use super::limits::{self, Field, LIMITS};
 use super::{Config, Origin};
 
 const README: &str = include_str!("../../README.md");
@@ -92,7 +93,7 @@ fn of_root(schema: &Schema, field: &str) -> Value {
         "node_parameters" => json!({ "type": "object", "additionalProperties": text(), "minProperties": 1 }),
         "unknown" => one_of(&["end", "wait"]),
         "linger" | "drain" => duration(),
-        "limits" => schema.object("limits.", LIMIT_FIELDS, of_limits),
+        "limits" => schema.object("limits.", &limits::keys(), of_limits),
         _ => text(),
     }
 }
@@ -158,10 +159,10 @@ fn of_state(_: &Schema, field: &str) -> Value {
 }
 
 fn of_limits(_: &Schema, field: &str) -> Value {
-    match field {
-        "preface" | "first_request" | "stream_age" | "admin_idle" => duration(),
-        _ if field.ends_with("_bytes") => size(),
-        _ => number(),
+    match LIMITS.iter().find(|limit| limit.key == field).map(|limit| &limit.field) {
+        Some(Field::Time(_)) => duration(),
+        Some(Field::Size(..)) => size(),
+        Some(Field::Number(_) | Field::Rate(_) | Field::Count(_)) | None => number(),
     }
 }
 

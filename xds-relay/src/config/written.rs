@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use xds_transport::Dialect;
 
 use super::clients;
+use super::limits::{Amount, LIMITS, Limit};
 use super::listening::written_admin;
 use super::{
     Aggregation, Config, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls, ReadyWhen, Secrets, State,
@@ -230,39 +231,17 @@ fn rules(Aggregation { rules, legacy_all_matches, unmatched }: &Aggregation) -> 
 }
 
 fn bounds(limits: &Limits) -> Value {
-    let number = |number: usize| Some(json!(number));
-    let rate = |rate: u32| Some(json!(rate));
-    some([
-        ("max_request_bytes", number(limits.max_request_bytes)),
-        ("max_response_bytes", number(limits.max_response_bytes)),
-        ("max_upstream_request_bytes", number(limits.max_upstream_request_bytes)),
-        ("connections", limits.connections.map(|connections| json!(connections))),
-        ("names_per_stream", number(limits.names_per_stream)),
-        ("types_per_stream", number(limits.types_per_stream)),
-        ("parameter_sets_per_stream", number(limits.parameter_sets_per_stream)),
-        ("authorities_per_stream", number(limits.authorities_per_stream)),
-        ("requests_per_second", rate(limits.requests_per_second)),
-        ("unfinished_request_bytes", number(limits.unfinished_request_bytes)),
-        ("preface", Some(time(limits.preface))),
-        ("first_request", Some(time(limits.first_request))),
-        ("stream_age", Some(time(limits.stream_age))),
-        ("admin_idle", Some(time(limits.admin_idle))),
-        ("streams_per_connection", rate(limits.streams_per_connection)),
-        ("streams", number(limits.streams)),
-        ("new_streams_per_second", rate(limits.new_streams_per_second)),
-        ("groups", number(limits.groups)),
-        ("authorities", number(limits.authorities)),
-        ("names", number(limits.names)),
-        ("names_per_turn", number(limits.names_per_turn)),
-        ("name_bytes", number(limits.name_bytes)),
-        ("node_bytes", number(limits.node_bytes)),
-    ])
+    let amount = |limit: &Limit| match limit.amount(*limits)? {
+        Amount::Number(number) => Some((limit.key.to_owned(), json!(number))),
+        Amount::Time(length) => Some((limit.key.to_owned(), time(length))),
+    };
+    Value::Object(LIMITS.iter().filter_map(amount).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::fields::LIMIT_FIELDS;
+    use crate::config::limits::keys;
 
     fn again(value: &Value) -> Value {
         let config: Config = serde_json::from_value(value.clone()).unwrap();
@@ -274,7 +253,7 @@ mod tests {
         let config = Config::new([Origin::server("a", "http://a:1".parse().unwrap())]);
         let mut value = serde_json::to_value(config).unwrap();
         value["limits"]["connections"] = json!(100);
-        for (index, key) in LIMIT_FIELDS.iter().enumerate() {
+        for (index, key) in keys().into_iter().enumerate() {
             let limit = &mut value["limits"][key];
             // No two are equal, nor as they were.
             *limit = match limit.as_u64() {

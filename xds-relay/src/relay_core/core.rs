@@ -8,7 +8,7 @@ use xds_transport::RateLimit;
 use xds_transport::server::Settings;
 use xdstp_client::federation::{self, Dial, Federation, Held, Interner, Origin, SnapshotOrigin};
 
-use crate::config::{self, Config, Limits, OriginKind, Unknown};
+use crate::config::{self, Config, LIMITS, Limits, OriginKind, Unknown};
 use crate::file_content::FileContent;
 use crate::lock::lock;
 use crate::metrics::Metrics;
@@ -85,7 +85,7 @@ impl RelayCore {
         state: Option<Arc<State>>,
     ) -> Arc<Self> {
         let settings = settings(config);
-        quotas::KEYS.into_iter().for_each(|key| metrics.declare_limit(key));
+        LIMITS.iter().filter(|limit| limit.is_counted).for_each(|limit| metrics.declare_limit(limit.key));
         state.iter().for_each(|_| metrics.declare_state());
         if config.clients.is_some() || config.admin_token.is_some() {
             metrics.declare_denials();

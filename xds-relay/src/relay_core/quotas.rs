@@ -10,31 +10,6 @@ use xdstp_client::federation::{self, OverLimit, Quota, Share};
 use crate::config::Limits;
 use crate::lock::lock;
 
-/// The limits that are counted, as the configuration calls them.
-pub(crate) const KEYS: [&str; 21] = [
-    "admin_idle",
-    "authorities",
-    "authorities_per_stream",
-    "connections",
-    "first_request",
-    "groups",
-    "max_request_bytes",
-    "max_upstream_request_bytes",
-    "name_bytes",
-    "names",
-    "names_per_stream",
-    "new_streams_per_second",
-    "node_bytes",
-    "parameter_sets_per_stream",
-    "preface",
-    "requests_per_second",
-    "stream_age",
-    "streams",
-    "streams_per_connection",
-    "types_per_stream",
-    "unfinished_request_bytes",
-];
-
 /// Why a client is not served: there would be more than the relay is configured for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more than {most} {what}{line}", line = line(key))]
@@ -145,6 +120,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::config::LIMITS;
 
     #[test]
     fn who_is_refused_is_told_where_the_limit_is_set() {
@@ -152,6 +128,27 @@ mod tests {
         #[allow(clippy::disallowed_methods, reason = "any moment will do")]
         let error = Quotas::new(&limits).stream(Instant::now()).unwrap_err();
         assert_eq!(error.to_string(), "more than 0 streams (limits.streams of the relay)");
+    }
+
+    #[test]
+    fn what_a_stream_ends_by_is_a_limit_that_is_counted() {
+        let long = |what| ProtocolError::TooLong { what, length: 2, limit: 1 };
+        let many = |what| ProtocolError::TooMany { what, limit: 1 };
+        for error in [
+            long("request"),
+            long("node"),
+            long("version"),
+            many("types"),
+            many("sets of dynamic parameters"),
+            many("names"),
+            ProtocolError::TooOften { burst: 1, every: Duration::ZERO },
+            ProtocolError::TooMuch { limit: 1 },
+            ProtocolError::NoRequest { within: Duration::ZERO },
+            ProtocolError::Aged,
+        ] {
+            let key = key_of(&error).unwrap();
+            assert!(LIMITS.iter().any(|limit| limit.key == key && limit.is_counted), "{key}");
+        }
     }
 
     #[test]
