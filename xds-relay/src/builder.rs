@@ -14,6 +14,7 @@ use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tower_layer::Layer;
 use tower_service::Service;
+use xds_transport::TypeRules;
 use xdstp_client::federation;
 
 use crate::admin_access::{AdminAccess, admin_tokens};
@@ -246,7 +247,8 @@ impl RelayBuilder {
             Some(grouping) => grouping,
             None => configured(&config)?,
         };
-        let metrics = Arc::new(Metrics::new(origins::known_types()));
+        let types = TypeRules::envoy();
+        let metrics = Arc::new(Metrics::new(types.services().map(|(type_url, _)| type_url.as_str())));
         let dialer = origins::dialer(&config)?;
         let state = match state {
             Some(state) => Some(state),

@@ -78,20 +78,6 @@ fn serve_as(resources: &[crate::file_origin::FileResource]) -> Vec<crate::relay_
 /// However many clients come at once, one stream asks for what they want: origins bear less than so many requests.
 const REQUESTS: RateLimit = RateLimit { burst: 100, every: Duration::from_millis(10) };
 
-/// Types that metrics always have a label for.
-pub(crate) fn known_types() -> [&'static str; 8] {
-    [
-        "type.googleapis.com/envoy.config.listener.v3.Listener",
-        "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
-        "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration",
-        "type.googleapis.com/envoy.config.route.v3.VirtualHost",
-        "type.googleapis.com/envoy.config.cluster.v3.Cluster",
-        "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
-        "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
-        "type.googleapis.com/envoy.service.runtime.v3.Runtime",
-    ]
-}
-
 /// Dials the servers of a configuration over gRPC.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ fn that_nothing_is_shared_is_said_where_it_matters() {
 
 /// Has nothing yet.
 fn empty() -> federation::SnapshotOrigin {
-    federation::SnapshotOrigin::new("test", Arc::new(xds_transport::TypeRules::envoy()))
+    federation::SnapshotOrigin::new("test", Arc::new(TypeRules::envoy()))
 }
 
 fn set() -> federation::SnapshotOrigin {

@@ -54,6 +54,19 @@ impl TypeRules {
         self.services.push((type_url, service));
     }
 
+    /// The types that have a service of their own, which of Envoy's all have, in the order in which they were given.
+    ///
+    /// ```
+    /// let rules = xds_transport::TypeRules::envoy();
+    /// let (type_url, service) = rules.services().next().ok_or("there are some")?;
+    /// assert_eq!(type_url.as_str(), "type.googleapis.com/envoy.config.listener.v3.Listener");
+    /// assert_eq!(service.resources(), "Listeners");
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn services(&self) -> impl Iterator<Item = (&TypeUrl, &TypeService)> {
+        self.services.iter().map(|(type_url, service)| (type_url, service))
+    }
+
     /// Resources of a type name others, beside those that they are known to name.
     pub fn insert_reference(&mut self, type_url: &TypeUrl, reference: Reference) {
         self.references.entry(type_url.clone()).or_default().push(reference);

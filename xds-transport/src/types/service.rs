@@ -24,6 +24,12 @@ impl TypeService {
         Self { service: service.into(), resources: resources.into() }
     }
 
+    /// What its methods call the resources.
+    #[must_use]
+    pub fn resources(&self) -> &str {
+        &self.resources
+    }
+
     /// The path of its method of a protocol.
     #[must_use]
     pub fn method(&self, protocol: Protocol) -> String {

@@ -1,19 +1,10 @@
 //! The types of resources, by short names.
 
-const PREFIX: &str = "type.googleapis.com/";
+use std::collections::BTreeMap;
 
-const TYPES: [(&str, &str); 10] = [
-    ("cluster", "envoy.config.cluster.v3.Cluster"),
-    ("endpoint", "envoy.config.endpoint.v3.ClusterLoadAssignment"),
-    ("extension", "envoy.config.core.v3.TypedExtensionConfig"),
-    ("listener", "envoy.config.listener.v3.Listener"),
-    ("locality-endpoint", "envoy.config.endpoint.v3.LbEndpoint"),
-    ("route", "envoy.config.route.v3.RouteConfiguration"),
-    ("runtime", "envoy.service.runtime.v3.Runtime"),
-    ("scoped-route", "envoy.config.route.v3.ScopedRouteConfiguration"),
-    ("secret", "envoy.extensions.transport_sockets.tls.v3.Secret"),
-    ("virtual-host", "envoy.config.route.v3.VirtualHost"),
-];
+use xds_transport::TypeRules;
+
+const PREFIX: &str = "type.googleapis.com/";
 
 /// The type URL that somebody means.
 ///
@@ -26,10 +17,39 @@ pub(crate) fn type_url(text: &str) -> Result<String, String> {
     if text.contains('.') {
         return Ok(format!("{PREFIX}{text}"));
     }
-    TYPES.iter().find(|(short, _)| *short == text).map(|(_, full)| format!("{PREFIX}{full}")).ok_or_else(|| {
-        let known: Vec<_> = TYPES.iter().map(|(short, _)| *short).collect();
-        format!("no type {text:?}: give a type URL or one of {}", known.join(", "))
-    })
+    let mut types = by_short_names();
+    types.remove(text).ok_or_else(|| format!("no type {text:?}: give a type URL or one of {}", listed(&types)))
+}
+
+/// What may be given.
+pub(crate) fn help() -> String {
+    format!("A type URL, or: {}", listed(&by_short_names()))
+}
+
+fn listed(types: &BTreeMap<String, String>) -> String {
+    types.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// Envoy's types.
+fn by_short_names() -> BTreeMap<String, String> {
+    TypeRules::envoy()
+        .services()
+        .map(|(type_url, service)| (short_name(service.resources()), type_url.to_string()))
+        .collect()
+}
+
+/// One of what a service calls so: `VirtualHosts` is `virtual-host`. That they are configuration, as `ExtensionConfigs`, goes
+/// without saying.
+fn short_name(resources: &str) -> String {
+    let one = resources.trim_end_matches('s').trim_end_matches("Config");
+    let mut name = String::new();
+    for letter in one.chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
 }
 
 #[cfg(test)]
@@ -43,5 +63,14 @@ mod tests {
             assert_eq!(type_url(text).as_deref(), Ok(full));
         }
         assert!(type_url("clusterr").is_err_and(|error| error.contains("\"clusterr\"")));
+    }
+
+    #[test]
+    fn every_type_that_envoy_has_is_short_and_stays_what_it_is_called() {
+        let short: Vec<String> = by_short_names().into_keys().collect();
+        let known = "cluster, dynamic-parameter-constraint, endpoint, extension, listener, locality-endpoint, route, \
+                     runtime, scoped-route, secret, virtual-host";
+        assert!(known.split(", ").all(|name| short.iter().any(|short| short == name)), "{short:?}");
+        assert_eq!(short.len(), TypeRules::envoy().services().count(), "two have one name");
     }
 }

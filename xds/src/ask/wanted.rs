@@ -15,9 +15,7 @@ pub(crate) struct Wanted {
     /// An attribute of the resource, as clients compute them: the parameter xds.resource.KEY of every (xdstp:) name
     #[arg(long = "attribute", value_name = "KEY=VALUE")]
     attributes: Vec<KeyValue>,
-    /// A type URL, or: cluster, endpoint, extension, listener, locality-endpoint, route, runtime, scoped-route,
-    /// secret, virtual-host
-    #[arg(value_name = "TYPE", value_parser = types::type_url)]
+    #[arg(value_name = "TYPE", value_parser = types::type_url, help = types::help())]
     type_url: String,
     /// Names, globs, or `*` for everything; lists (`TYPECollection`), and names with `#alt=` or `#entry=`
     #[arg(value_name = "NAME", default_value = "*")]
