@@ -2,7 +2,9 @@
 
 use crate::admin_access::admin_tokens;
 use crate::client_rules::Rules;
-use crate::config::{Config, OriginKind};
+use crate::config::Config;
+#[cfg(feature = "file-origin")]
+use crate::config::OriginKind;
 use crate::error::Error;
 use crate::file_content::FileContent;
 use crate::{origins, state, tls};
@@ -40,13 +42,7 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
 #[cfg(not(feature = "file-origin"))]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_named(config)?;
-    match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
-        None => Ok(Vec::new()),
-        Some(origin) => {
-            let reason = "this program was built without the feature `file-origin`".to_owned();
-            Err(Error::Origin { origin: origin.name.clone(), reason })
-        }
-    }
+    origins::refuse_files(config).map(|()| Vec::new())
 }
 
 /// Reads all that a configuration refers to but for resource files, which count anew by themselves.

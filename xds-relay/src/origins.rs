@@ -55,7 +55,22 @@ impl Origins {
 
     #[cfg(not(feature = "file-origin"))]
     pub(crate) fn read(config: &Config, _: &Arc<RelayCore>) -> Result<Self, Error> {
-        crate::check::check(config).map(|_| Self {})
+        refuse_files(config).map(|()| Self {})
+    }
+}
+
+/// An origin of files, of which nothing can be read.
+///
+/// # Errors
+/// There is one.
+#[cfg(not(feature = "file-origin"))]
+pub(crate) fn refuse_files(config: &Config) -> Result<(), Error> {
+    match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
+        None => Ok(()),
+        Some(origin) => {
+            let reason = "this program was built without the feature `file-origin`".to_owned();
+            Err(Error::Origin { origin: origin.name.clone(), reason })
+        }
     }
 }
 
