@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use xdstp_cache::Selector;
+use xds_transport::Frame;
+use xdstp_cache::{Resource, Selector, TypeUrl};
+use xdstp_uri::ResourceName;
 
 use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
 use crate::federation::terms::Terms;
+
+/// A resource of an origin, ready to be served.
+pub type Held = (TypeUrl, ResourceName, Resource<Frame>);
 
 /// Where resources come from: servers that are dialed, files, a test. To the core all of them are equal.
 ///
@@ -62,6 +67,11 @@ pub trait Origin: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Everything it has, if it has that whoever wants it: what people who look at it are shown.
+    fn content(&self) -> Option<Arc<Vec<Held>>> {
+        None
+    }
+
     /// Feeds a scope from now on. An authoritative origin is told of it once, fills it before this returns, and keeps it as
     /// it is for as long as it lives. Another gives it a [supply](Scope::feed_from), and is told again when somebody wants
     /// something of a scope that had dropped its supply. `speaker` is whom it is asked for.
@@ -103,6 +113,10 @@ impl<T: Origin + ?Sized> Origin for Arc<T> {
 
     fn ready(&self) -> Result<(), String> {
         (**self).ready()
+    }
+
+    fn content(&self) -> Option<Arc<Vec<Held>>> {
+        (**self).content()
     }
 
     fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker) {

@@ -9,12 +9,9 @@ use xdstp_cache::{Resource, Selector, TypeUrl, Variant};
 use xdstp_uri::ResourceName;
 
 use crate::federation::lock::lock;
-use crate::federation::origin::{ByNode, Origin, Speaker};
+use crate::federation::origin::{ByNode, Held, Origin, Speaker};
 use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
-
-/// A resource of a snapshot, ready to be served.
-pub type Held = (TypeUrl, ResourceName, Resource<Frame>);
 
 /// An origin of snapshots: whoever has the content [sets](Self::set) it, as often as it changes, and every scope follows.
 ///
@@ -100,6 +97,10 @@ impl Origin for SnapshotOrigin {
     /// Each has a scope of its own: there may be variants at any time.
     fn selects(&self, _: &Selector) -> Result<bool, String> {
         Ok(true)
+    }
+
+    fn content(&self) -> Option<Arc<Vec<Held>>> {
+        Some(self.resources())
     }
 
     fn feed(&self, scope: &Arc<Scope>, _: &dyn Fn() -> Speaker) {

@@ -3,6 +3,7 @@
 use crate::admin::Inspect as _;
 
 use super::*;
+use crate::api;
 
 #[test]
 fn that_nothing_is_shared_is_said_where_it_matters() {
@@ -57,6 +58,22 @@ async fn an_embedded_origin_is_brought_and_ready_and_no_other_is() {
         assert_eq!(error.to_string(), expected);
     }
     assert!(Relay::builder(embedded()).origin("a", empty()).origin("a", Arc::new(set())).bind().await.is_ok());
+}
+
+#[tokio::test]
+async fn what_an_embedded_origin_has_whoever_wants_it_is_shown_as_that_of_files_is() {
+    let (origin, now) = (empty(), std::time::Instant::now());
+    let type_url = xdstp_cache::TypeUrl::from("type.googleapis.com/envoy.config.cluster.v3.Cluster");
+    let web = xds_transport::Frame::of_message(&type_url, b"\x0a\x03web").into_resource(None);
+    origin.set(vec![(type_url.clone(), "web".parse().unwrap(), web)], now);
+    let Relay { core, .. } = Relay::builder(embedded()).origin("a", origin).bind().await.unwrap();
+    let held = core.resources(&api::ResourceQuery::default(), now).resources;
+    let [row] = held.as_slice() else { panic!("{held:?}") };
+    assert_eq!((row.name.as_str(), row.scope.as_str(), row.origin.as_str()), ("web", "test", "a"));
+    let query = api::NameQuery { type_url: type_url.to_string(), name: "web".to_owned() };
+    assert_eq!(core.resource(&query).iter().map(|found| &found.held.row).collect::<Vec<_>>(), [row]);
+    assert_eq!(core.origin_details(now).origins[0].status.resources, 1);
+    assert_eq!(core.config_dump(now).origins[0].content[0].resources[0].name, "web");
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ const SILENT_HINT: &str = "the origin does not answer: one that looks at the nod
 pub(crate) struct Configured {
     /// In the order of the configuration.
     pub(crate) all: Vec<Arc<dyn Origin>>,
-    /// Those of files, by position.
+    /// Those of files, by position, for whoever reads them.
     pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) authorities: Arc<Authorities>,
 }

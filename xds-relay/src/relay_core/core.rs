@@ -35,8 +35,8 @@ pub struct RelayCore {
     pub(crate) names: Vec<String>,
     /// Whether each has several servers.
     pub(crate) have_several: Vec<bool>,
-    /// Those of files, by position.
-    pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
+    /// Those of files, by position: for whoever reads them.
+    files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) grouping: Box<dyn NodeGrouping>,
     pub(crate) node_parameters: NodeParameters,
     unknown: Mutex<Unknown>,

@@ -35,8 +35,9 @@ impl RelayCore {
         let all = 0..self.names.len();
         let mut origins: Vec<OriginStatus> = all.filter_map(|at| self.origin_status(at, scopes)).collect();
         let mut resources: BTreeMap<TypeUrl, u64> = BTreeMap::new();
+        let contents = self.contents();
         for scope in scopes {
-            if self.files.contains_key(&scope.origin) {
+            if contents.contains_key(&scope.origin) {
                 continue;
             }
             let mut held = 0;
@@ -53,10 +54,9 @@ impl RelayCore {
             }
         }
         // Whether a client wants it or not.
-        for (at, files) in &self.files {
-            let content = files.resources();
+        for (at, content) in contents {
             content.iter().for_each(|(type_url, ..)| *resources.entry(type_url.clone()).or_default() += 1);
-            if let Some(origin) = origins.get_mut(*at) {
+            if let Some(origin) = origins.get_mut(at) {
                 origin.resources = content.len() as u64;
             }
         }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Resource, Stored, TypeUrl};
-use xdstp_client::federation::{Look, Scope, SnapshotOrigin};
+use xdstp_client::federation::{Held, Look, Scope};
 use xdstp_uri::ResourceName;
 
 use crate::api::{self, HeldResource, NameQuery, PAGE, ResourceQuery, ResourceRow, Resources, Wanting};
@@ -15,7 +15,7 @@ use crate::relay_core::client_look::parts;
 use crate::relay_core::clients_view::as_asked;
 use crate::relay_core::core::RelayCore;
 
-/// How many names are looked at for one page, whatever is found; and, of files, at a time.
+/// How many names are looked at for one page, whatever is found; and, of what an origin has, at a time.
 const LOOKS: usize = 100_000;
 const SLICE: usize = 256;
 
@@ -32,8 +32,8 @@ type Wanted = (Vec<Wanting>, usize);
 
 /// What holds resources.
 enum Holder {
-    /// What files hold, whoever wants it.
-    Files(usize, Arc<SnapshotOrigin>),
+    /// What an origin has, whoever wants it.
+    Content(usize, Arc<Vec<Held>>),
     Scope(Arc<Scope>),
 }
 
@@ -81,16 +81,15 @@ impl RelayCore {
             is_there.then(|| self.found(&scope, &type_url, look, wanting.unwrap_or_default()))
         });
         let mut found: Vec<Found> = found.take(PAGE).collect();
-        for (at, files) in &self.files {
-            let origin = self.names.get(*at).cloned().unwrap_or_default();
+        for (at, content) in self.contents() {
+            let origin = self.names.get(at).cloned().unwrap_or_default();
             if found.iter().any(|found| found.held.row.origin == origin) {
                 continue;
             }
-            let resources = files.resources();
-            let held = resources.iter().filter(|(of, own, _)| *of == type_url && *own == name);
+            let held = content.iter().filter(|(of, own, _)| *of == type_url && *own == name);
             found.extend(held.take(PAGE).map(|(_, _, resource)| {
                 let variant = resource.value.variant().map(ToString::to_string);
-                let row = self.file_row(*at, &type_url, &name, resource);
+                let row = self.content_row(at, &type_url, &name, resource);
                 let held = HeldResource { row, variant, ..HeldResource::default() };
                 Found { held, body: Some(resource.value.any().clone()) }
             }));
@@ -137,20 +136,20 @@ impl RelayCore {
         wanting
     }
 
-    /// What holds resources: the scopes, but for those of files, and these.
+    /// What holds resources: origins that have them whoever wants them, and the scopes of the others.
     fn holders(&self) -> Vec<Holder> {
-        let files = self.files.iter().map(|(at, files)| Holder::Files(*at, files.clone()));
-        let scopes = self.all_scopes().into_iter().filter(|scope| !self.files.contains_key(&scope.origin));
-        files.chain(scopes.map(Holder::Scope)).collect()
+        let contents = self.contents();
+        let scopes = self.all_scopes().into_iter().filter(|scope| !contents.contains_key(&scope.origin));
+        let scopes: Vec<_> = scopes.map(Holder::Scope).collect();
+        contents.into_iter().map(|(at, content)| Holder::Content(at, content)).chain(scopes).collect()
     }
 
     /// A slice of what one holds, and where the next begins.
     fn rows(&self, holder: &Holder, from: usize, now: Instant) -> (Vec<ResourceRow>, Option<usize>) {
         match holder {
-            Holder::Files(at, files) => {
-                let resources = files.resources();
+            Holder::Content(at, resources) => {
                 let slice = resources.iter().skip(from).take(SLICE);
-                let rows = slice.map(|(type_url, name, resource)| self.file_row(*at, type_url, name, resource));
+                let rows = slice.map(|(type_url, name, resource)| self.content_row(*at, type_url, name, resource));
                 let next = from.saturating_add(SLICE);
                 (rows.collect(), (next < resources.len()).then_some(next))
             }
@@ -172,11 +171,11 @@ impl RelayCore {
         }
     }
 
-    fn file_row(&self, origin: usize, type_url: &TypeUrl, name: &ResourceName, of: &Resource<Frame>) -> ResourceRow {
+    fn content_row(&self, origin: usize, type_url: &TypeUrl, name: &ResourceName, of: &Resource<Frame>) -> ResourceRow {
         ResourceRow {
             type_url: type_url.to_string(),
             name: name.to_string(),
-            scope: "files".to_owned(),
+            scope: self.federation.origins().get(origin).map_or("", |origin| origin.kind()).to_owned(),
             origin: self.names.get(origin).cloned().unwrap_or_default(),
             version: Some(of.version.to_string()),
             bytes: of.value.any().len(),

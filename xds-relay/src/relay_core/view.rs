@@ -7,7 +7,7 @@ use std::time::Instant;
 use xds_transport::Frame;
 use xds_transport::server::{Stream, Tally};
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
-use xdstp_client::federation::{Origin, Scope, SnapshotOrigin};
+use xdstp_client::federation::{Held, Origin, Scope};
 
 use crate::lock::lock;
 use crate::metrics::Gauges;
@@ -38,6 +38,12 @@ impl RelayCore {
         self.names.iter().map(String::as_str).zip(self.federation.origins())
     }
 
+    /// What origins have whoever wants it, by the position of each that does.
+    pub(crate) fn contents(&self) -> BTreeMap<usize, Arc<Vec<Held>>> {
+        let origins = self.federation.origins().iter().enumerate();
+        origins.filter_map(|(at, origin)| Some((at, origin.content()?))).collect()
+    }
+
     /// Everything the relay holds, of whom, and for whom.
     pub fn config_dump(&self, now: Instant) -> ConfigDump {
         let scopes = self.all_scopes();
@@ -45,7 +51,7 @@ impl RelayCore {
             name: name.to_owned(),
             protocol: origin.kind().to_owned(),
             streams: upstreams(scopes.iter().filter(|scope| scope.origin == index), now),
-            content: self.files.get(&index).map(|files| content(files)).unwrap_or_default(),
+            content: origin.content().map(|held| content(&held)).unwrap_or_default(),
         });
         let origins = origins.collect();
         // A stream that ends has its own lock when it takes this one.
@@ -131,9 +137,9 @@ impl RelayCore {
     }
 }
 
-fn content(files: &SnapshotOrigin) -> Vec<ContentDump> {
+fn content(held: &[Held]) -> Vec<ContentDump> {
     let mut types: BTreeMap<String, Vec<ContentResourceDump>> = BTreeMap::new();
-    for (type_url, name, resource) in files.resources().iter() {
+    for (type_url, name, resource) in held {
         let (version, bytes) = (resource.version.to_string(), resource.value.any().len());
         let resource = ContentResourceDump { name: name.to_string(), version, bytes };
         types.entry(type_url.to_string()).or_default().push(resource);
