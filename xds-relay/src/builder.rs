@@ -323,7 +323,7 @@ fn configured(config: &Config) -> Result<Box<dyn NodeGrouping>, Error> {
 
 /// Whether an origin is asked for each node group apart: what comes from files is shared in any case.
 fn asks_for_nodes(config: &Config) -> bool {
-    let is_server = |origin: &config::Origin| matches!(origin.kind, OriginKind::Server { .. });
+    let is_server = |origin: &config::Origin| origin.kind.servers().is_some();
     let by_node = config.origins.iter().any(|origin| is_server(origin) && origin.xdstp == XdstpStreams::ByNode);
     by_node || config.origin(&config.default_origin).is_some_and(is_server)
 }

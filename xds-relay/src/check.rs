@@ -3,8 +3,6 @@
 use crate::admin_access::admin_tokens;
 use crate::client_rules::Rules;
 use crate::config::Config;
-#[cfg(feature = "file-origin")]
-use crate::config::OriginKind;
 use crate::error::Error;
 use crate::file_content::FileContent;
 use crate::{origins, state, tls};
@@ -27,8 +25,8 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_named(config)?;
     let mut contents = Vec::new();
     for origin in &config.origins {
-        if let OriginKind::Files { directory, descriptors } = &origin.kind {
-            let (_, resources) = crate::file_origin::load_origin(config, origin, directory, descriptors.as_deref())?;
+        if let Some((directory, descriptors)) = origin.kind.files() {
+            let (_, resources) = crate::file_origin::load_origin(config, origin, directory, descriptors)?;
             contents.push(FileContent::new(&origin.name, resources.iter().map(|resource| resource.type_url.as_str())));
         }
     }

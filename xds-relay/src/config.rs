@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use xds_transport::{Dialect, Protocol};
+use xds_transport::Dialect;
 use xdstp_uri::ResourceName;
 
 use crate::text_file::{self, Unread};
@@ -33,6 +33,7 @@ mod made;
 mod name_pattern;
 mod node_field;
 mod node_parameters;
+mod origin_kind;
 mod own_address;
 mod read;
 mod rules;
@@ -56,6 +57,7 @@ pub use self::{
     made::InvalidConfig,
     name_pattern::NamePattern,
     node_field::{NodeField, NodeFieldError},
+    origin_kind::OriginKind,
     state::{ReadyWhen, Secrets, State},
     tls::{ListenTls, OriginTls},
 };
@@ -180,30 +182,6 @@ pub struct Origin {
     pub keepalive: Duration,
     /// How many streams share a connection to it, at most.
     pub streams_per_connection: NonZeroUsize,
-}
-
-/// What an origin is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OriginKind {
-    /// A management server, a control plane or another relay, and those to turn to while it fails.
-    Server {
-        /// One, or several in order of preference that all have the same resources, and are spoken to alike. What a name
-        /// stands for is looked up for each connection.
-        servers: Vec<ServerAddress>,
-        /// The protocol to speak with it.
-        protocol: Protocol,
-    },
-    /// A directory of resource files.
-    Files {
-        /// It existed when the configuration was read.
-        directory: PathBuf,
-        /// A descriptor set to use in place of the built-in one.
-        descriptors: Option<PathBuf>,
-    },
-    /// One that the program brings which the relay is part of, under this name: see
-    /// [`RelayBuilder::origin`](crate::RelayBuilder::origin). A file cannot say so.
-    Embedded,
 }
 
 /// What a stream is told of which nothing at all is known while its origin cannot be reached.

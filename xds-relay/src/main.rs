@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use xds_relay::{
     Config, ConfigError, ExampleMesh, FileContent, Relay, RelayBuilder,
-    config::{Address, Aggregation, LogFilter, Origin, OriginKind, ServerAddress},
+    config::{Address, Aggregation, LogFilter, Origin},
 };
 
 mod causes;
@@ -264,21 +264,13 @@ fn greeting(relay: &Relay, config: &Config, example: Option<&ExampleMesh>) -> io
 const WATCH: &str = "cargo run -p xds-cli -- watch";
 
 fn describe(origin: &Origin, default_origin: &str) -> String {
-    let what = match &origin.kind {
-        OriginKind::Server { servers, protocol } => {
-            let secure = if origin.tls.is_some() { ", TLS" } else { "" };
-            let servers: Vec<_> = servers.iter().map(ServerAddress::target).collect();
-            format!("{}, {}{secure}", servers.join(" or else "), protocol.as_str())
-        }
-        OriginKind::Files { directory, .. } => format!("files in {}", directory.display()),
-        _ => String::new(),
-    };
+    let secure = if origin.tls.is_some() { ", TLS" } else { "" };
     let mut serves: Vec<String> = origin.authorities.iter().map(|authority| format!("xdstp://{authority}/…")).collect();
     if origin.name == default_origin {
         serves.push("everything else".to_owned());
     }
     let serves = if serves.is_empty() { "nothing".to_owned() } else { serves.join(", ") };
-    format!("  origin   {} ({what}): {serves}\n", origin.name)
+    format!("  origin   {} ({}{secure}): {serves}\n", origin.name, origin.kind)
 }
 
 fn summary(config: &Config, files: &[FileContent]) -> String {

@@ -30,9 +30,9 @@ impl Origins {
         use crate::file_origin::{Watch, load_origin};
         let mut watches = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {
-            let OriginKind::Files { directory, descriptors } = &origin.kind else { continue };
+            let Some((directory, descriptors)) = origin.kind.files() else { continue };
             let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
-            let (directory, loaded) = load_origin(config, origin, directory, descriptors.as_deref())?;
+            let (directory, loaded) = load_origin(config, origin, directory, descriptors)?;
             core.set_files(index, serve_as(&loaded), Instant::now());
             let reloads = core.metrics().reloads(&origin.name);
             let (core, name) = (core.clone(), origin.name.clone());
@@ -65,7 +65,7 @@ impl Origins {
 /// There is one.
 #[cfg(not(feature = "file-origin"))]
 pub(crate) fn refuse_files(config: &Config) -> Result<(), Error> {
-    match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
+    match config.origins.iter().find(|origin| origin.kind.files().is_some()) {
         None => Ok(()),
         Some(origin) => {
             let reason = "this program was built without the feature `file-origin`".to_owned();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::config::{Config, OriginKind, ServerAddress};
+use crate::config::{Config, ServerAddress};
 use crate::lock::lock;
 
 /// How often those are tried that did not, and how long that takes at most.
@@ -36,8 +36,8 @@ enum State {
 impl Reached {
     pub(crate) fn new(config: &Config) -> Self {
         let origins = config.origins.iter().enumerate().filter_map(|(position, origin)| {
-            let OriginKind::Server { servers, .. } = &origin.kind else { return None };
-            let (name, servers, state) = (origin.name.clone(), servers.clone(), Mutex::new(State::Untried));
+            let servers = origin.kind.servers()?.to_vec();
+            let (name, state) = (origin.name.clone(), Mutex::new(State::Untried));
             Some(Origin { position, name, servers, state })
         });
         Self(origins.collect())

@@ -102,7 +102,7 @@ impl Config {
                     return Err(at(field)(rules::is_listed(authority, owner)));
                 }
             }
-            if let OriginKind::Server { servers, .. } = &origin.kind {
+            if let Some(servers) = origin.kind.servers() {
                 check_servers(servers, &own, &field)?;
             }
             if let Some(problem) = origin.token.as_ref().and_then(|_| rules::token(origin.tls.as_ref())) {

@@ -240,7 +240,7 @@ fn existing(
 }
 
 fn is_https(kind: &OriginKind) -> bool {
-    matches!(kind, OriginKind::Server { servers, .. } if servers.iter().any(ServerAddress::is_https))
+    kind.servers().is_some_and(|servers| servers.iter().any(ServerAddress::is_https))
 }
 
 fn protocol(node: &yaml::Node) -> Result<Protocol, Error> {

@@ -59,7 +59,6 @@ pub(crate) struct Common {
 }
 
 impl Configured {
-    /// A kind of origin is added here, and in [`OriginKind`].
     pub(crate) fn of(config: &Config, common: &Common) -> Self {
         let authorities = Arc::new(authorities(config));
         let (mut all, mut files) = (Vec::<Arc<dyn Origin>>::new(), BTreeMap::new());

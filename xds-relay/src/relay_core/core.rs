@@ -8,7 +8,7 @@ use xds_transport::RateLimit;
 use xds_transport::server::Settings;
 use xdstp_client::federation::{self, Dial, Federation, Held, Interner, Origin, SnapshotOrigin};
 
-use crate::config::{self, Config, LIMITS, Limits, OriginKind, Unknown};
+use crate::config::{self, Config, LIMITS, Limits, Unknown};
 use crate::file_content::FileContent;
 use crate::lock::lock;
 use crate::metrics::Metrics;
@@ -212,7 +212,7 @@ impl RelayCore {
 }
 
 fn has_several(origin: &config::Origin) -> bool {
-    matches!(&origin.kind, OriginKind::Server { servers, .. } if servers.len() > 1)
+    origin.kind.servers().is_some_and(|servers| servers.len() > 1)
 }
 
 fn settings(config: &Config) -> Settings {

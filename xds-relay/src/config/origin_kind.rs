@@ -1,0 +1,84 @@
+//! What kinds of origins a configuration knows.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use xds_transport::Protocol;
+
+use super::ServerAddress;
+
+/// What an origin is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OriginKind {
+    /// A management server, a control plane or another relay, and those to turn to while it fails.
+    Server {
+        /// One, or several in order of preference that all have the same resources, and are spoken to alike. What a name
+        /// stands for is looked up for each connection.
+        servers: Vec<ServerAddress>,
+        /// The protocol to speak with it.
+        protocol: Protocol,
+    },
+    /// A directory of resource files.
+    Files {
+        /// It existed when the configuration was read.
+        directory: PathBuf,
+        /// A descriptor set to use in place of the built-in one.
+        descriptors: Option<PathBuf>,
+    },
+    /// One that the program brings which the relay is part of, under this name: see
+    /// [`RelayBuilder::origin`](crate::RelayBuilder::origin). A file cannot say so.
+    Embedded,
+}
+
+impl OriginKind {
+    /// In order of preference, if it has servers: it is dialed.
+    ///
+    /// ```
+    /// use xds_relay::config::Origin;
+    ///
+    /// let origin = Origin::server("a", "http://10.0.0.1:18010".parse()?);
+    /// assert_eq!(origin.kind.servers().map(<[_]>::len), Some(1));
+    /// assert_eq!(origin.kind.to_string(), "10.0.0.1:18010, delta");
+    /// assert_eq!(Origin::files("b", "mesh").kind.servers(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn servers(&self) -> Option<&[ServerAddress]> {
+        match self {
+            Self::Server { servers, .. } => Some(servers),
+            Self::Files { .. } | Self::Embedded => None,
+        }
+    }
+
+    /// The directory and the descriptors, if it has files: they are read when the relay is checked and when it starts, and
+    /// watched.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use xds_relay::config::Origin;
+    ///
+    /// assert_eq!(Origin::files("b", "mesh").kind.files(), Some((Path::new("mesh"), None)));
+    /// ```
+    #[must_use]
+    pub fn files(&self) -> Option<(&Path, Option<&Path>)> {
+        match self {
+            Self::Files { directory, descriptors } => Some((directory, descriptors.as_deref())),
+            Self::Server { .. } | Self::Embedded => None,
+        }
+    }
+}
+
+/// For people: `10.0.0.1:18010 or else 10.0.0.2:18010, delta`.
+impl fmt::Display for OriginKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server { servers, protocol } => {
+                let servers: Vec<_> = servers.iter().map(ServerAddress::target).collect();
+                write!(f, "{}, {}", servers.join(" or else "), protocol.as_str())
+            }
+            Self::Files { directory, .. } => write!(f, "files in {}", directory.display()),
+            Self::Embedded => f.write_str("embedded"),
+        }
+    }
+}
