@@ -75,8 +75,7 @@ pub trait Origin: Send + Sync + 'static {
     /// Feeds a scope from now on, before whoever was the first to want something of it goes on: it returns soon. An
     /// authoritative origin is told of it once, [fills](Scope::replace) it, and keeps it as it is for as long as it lives;
     /// until it is filled, nothing is known of what it does not have. Another gives it a [supply](Scope::feed_from), and is
-    /// told again when somebody wants
-    /// something of a scope that had dropped its supply. `speaker` is whom it is asked for.
+    /// told again when somebody wants something of a scope that had dropped its supply. `speaker` is whom it is asked for.
     fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker);
 }
 
