@@ -85,6 +85,8 @@ mod denied;
 mod dial;
 mod failing;
 mod fallback;
+#[cfg(test)]
+pub(crate) mod faults;
 mod feed;
 mod interner;
 mod last_known_good;

@@ -7,8 +7,6 @@ mod config_source;
 mod endpoint;
 mod error;
 mod event;
-#[cfg(test)]
-mod faults;
 pub mod federation;
 #[cfg(feature = "lrs")]
 mod load;

@@ -6,7 +6,7 @@
 //!
 //! A source that passes keeps what a session cannot see to: that nothing is told twice and nothing forgotten (rules 37, 48,
 //! 52, 53, 65, 70, 71), to nobody who did not ask for it (rule 63), and in order (rules 122, 134). What is its session's is
-//! not looked at, nor whether it wakes its stream.
+//! not looked at, nor whether it wakes its stream, nor which variants it chooses (TP2).
 
 mod drawn;
 mod history;

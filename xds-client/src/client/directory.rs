@@ -10,9 +10,9 @@ use super::brought::Brought;
 use super::parameters::{Dpds, Parameters};
 use crate::bootstrap::{Bootstrap, Server};
 use crate::error::Error;
-#[cfg(test)]
-use crate::faults::{Fault, planted};
 use crate::federation::Authorities;
+#[cfg(test)]
+use crate::federation::faults::{Fault, planted};
 
 /// The position of an origin, or why there is none.
 type Found = Result<usize, Error>;

@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 #[cfg(test)]
-use crate::faults::{Fault, planted};
+use crate::federation::faults::{Fault, planted};
 
 /// A scope's servers in order of priority, by index from 0, and which of them it is fed by.
 #[derive(Clone, Debug)]

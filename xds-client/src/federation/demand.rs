@@ -8,7 +8,7 @@ use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
 #[cfg(test)]
-use crate::faults::{Fault, planted};
+use crate::federation::faults::{Fault, planted};
 use crate::federation::request_room::RequestRoom;
 use crate::federation::telling::Telling;
 pub(crate) use crate::federation::telling::Wish;

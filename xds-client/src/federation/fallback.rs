@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-#[cfg(test)]
-use crate::faults::{Fault, planted};
 use crate::federation::choice::Standing;
+#[cfg(test)]
+use crate::federation::faults::{Fault, planted};
 use crate::federation::lock::lock;
 use crate::federation::origin::Speaker;
 use crate::federation::scope::Scope;

@@ -16,7 +16,7 @@ use super::told::Told;
 use crate::client::Inner;
 use crate::error::Error;
 #[cfg(test)]
-use crate::faults::{Fault, planted};
+use crate::federation::faults::{Fault, planted};
 
 pub(crate) struct Alternative {
     client: Arc<Inner>,

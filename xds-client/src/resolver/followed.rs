@@ -13,9 +13,9 @@ use super::parts::Parts;
 use super::told::Told;
 use crate::client::Inner;
 use crate::error::Error;
-#[cfg(test)]
-use crate::faults::{Fault, planted};
 use crate::federation::Redirect;
+#[cfg(test)]
+use crate::federation::faults::{Fault, planted};
 
 pub(crate) struct Followed {
     asked: Asked,

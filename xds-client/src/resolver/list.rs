@@ -14,7 +14,7 @@ use super::parts::Parts;
 use super::told::Told;
 use crate::client::Inner;
 #[cfg(test)]
-use crate::faults::{Fault, planted};
+use crate::federation::faults::{Fault, planted};
 use crate::federation::{Entry, Listed};
 
 pub(crate) struct List {

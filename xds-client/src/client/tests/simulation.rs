@@ -18,7 +18,7 @@ mod world;
 
 use self::history::{History, Target};
 use self::world::run;
-use crate::faults::{Fault, plant};
+use crate::federation::faults::{Fault, plant};
 
 /// How many seeds the gate runs.
 const SEEDS: u64 = 300;

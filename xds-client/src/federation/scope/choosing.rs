@@ -15,11 +15,11 @@ use xdstp_uri::ResourceName;
 
 use super::several::Several;
 use super::{Scope, State};
-#[cfg(test)]
-use crate::faults::{Fault, planted};
 use crate::federation::changes::Changes;
 use crate::federation::choice::{Standing, Turn};
 use crate::federation::demand::Wish;
+#[cfg(test)]
+use crate::federation::faults::{Fault, planted};
 use crate::federation::request_room::RequestRoom;
 
 /// How the servers of a scope are doing, those that are asked, the highest first; and which counts.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use xdstp_cache::TypeUrl;
 use xdstp_uri::ResourceName;
 
-#[cfg(test)]
-use crate::faults::{Fault, planted};
 use crate::federation::choice::{Choice, Standing};
+#[cfg(test)]
+use crate::federation::faults::{Fault, planted};
 use crate::federation::terms::Trouble;
 
 /// The servers of a scope that has several.

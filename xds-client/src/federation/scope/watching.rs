@@ -13,9 +13,9 @@ use xdstp_uri::ResourceName;
 
 use super::hearing::{Heard, News, Shown};
 use super::{Scope, State};
-#[cfg(test)]
-use crate::faults::{Fault, planted, planted_from_the_second};
 use crate::federation::changes::Changes;
+#[cfg(test)]
+use crate::federation::faults::{Fault, planted, planted_from_the_second};
 use crate::federation::states::{Entry, Happens, Hears, Rules};
 use crate::federation::terms::{ServerTerms, Trouble};
 

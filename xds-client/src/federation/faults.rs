@@ -1,5 +1,5 @@
-//! Mistakes that a client could make, planted to see them found: `client/tests/simulation.rs`. Where one is made, the code says so
-//! under `cfg(test)`, and nothing of it is in a build of another kind.
+//! Mistakes that a client could make, planted to see them found by the simulation of programs' clients. Where one is made, the
+//! code says so under `cfg(test)`, and nothing of it is in a build of another kind.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
