@@ -39,8 +39,7 @@ impl<V> Cache<V> {
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
     pub fn edit(&mut self, now: Instant) -> Edit<'_, V> {
-        let woken = std::mem::take(&mut self.unnamed);
-        Edit { inherits: !woken.is_empty(), cache: self, now, woken }
+        self.edit_reusing(now, Woken::default())
     }
 
     /// An [`edit`](Self::edit) that names who is to be told in the memory in which one before it did, who all were told by now:

@@ -9,6 +9,7 @@ mod kept;
 #[cfg(feature = "lrs")]
 mod load;
 mod metrics;
+mod on_terms;
 mod one_server;
 mod origins;
 mod parameters;

@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use xdstp_cache::Selector;
-
-use crate::federation::{
-    ByNode, Held, Origin, RequestRoom, Rules, Scope, ScopeKey, ServerTerms, Speaker, Terms, Validators,
-};
+use super::on_terms::OnTerms;
+use crate::federation::{Origin, Rules, ServerTerms, Terms, Validators};
 
 /// Those of a client. They come before its servers: their positions are from 0.
 #[derive(Default)]
@@ -16,12 +13,6 @@ pub(super) struct Brought {
     pub(super) by_authority: BTreeMap<String, Arc<dyn Origin>>,
     /// In place of the servers at the top of the bootstrap.
     pub(super) default: Option<Arc<dyn Origin>>,
-}
-
-/// One of them, as the program that brought it is served.
-struct Own {
-    origin: Arc<dyn Origin>,
-    terms: Terms,
 }
 
 impl Brought {
@@ -43,7 +34,7 @@ impl Brought {
     /// By position, each with what the program makes of resources.
     pub(super) fn origins(&self, validators: &Arc<Validators>) -> Vec<Arc<dyn Origin>> {
         let of = |origin: &Arc<dyn Origin>| {
-            Arc::new(Own { origin: origin.clone(), terms: terms(origin.kind(), validators) }) as Arc<dyn Origin>
+            Arc::new(OnTerms { origin: origin.clone(), terms: terms(origin.kind(), validators) }) as Arc<dyn Origin>
         };
         self.by_authority.values().chain(&self.default).map(of).collect()
     }
@@ -54,51 +45,4 @@ fn terms(kind: &'static str, validators: &Arc<Validators>) -> Terms {
     let (rules, patience) = (Rules::default(), Duration::ZERO);
     let of_it = ServerTerms { name: kind.into(), rules, patience, trusted: true };
     Terms { of_servers: vec![of_it], validators: validators.clone() }
-}
-
-impl Origin for Own {
-    fn kind(&self) -> &'static str {
-        self.origin.kind()
-    }
-
-    /// There is one node.
-    fn by_node(&self) -> ByNode {
-        ByNode::Nothing
-    }
-
-    fn is_authoritative(&self) -> bool {
-        self.origin.is_authoritative()
-    }
-
-    fn is_sotw(&self) -> bool {
-        self.origin.is_sotw()
-    }
-
-    fn terms(&self) -> Option<Terms> {
-        Some(self.terms.clone())
-    }
-
-    fn selects(&self, selector: &Selector) -> Result<bool, String> {
-        self.origin.selects(selector)
-    }
-
-    fn room(&self, scope: &ScopeKey) -> Option<Arc<RequestRoom>> {
-        self.origin.room(scope)
-    }
-
-    fn mixed(&self) -> Vec<Arc<Scope>> {
-        self.origin.mixed()
-    }
-
-    fn ready(&self) -> Result<(), String> {
-        self.origin.ready()
-    }
-
-    fn content(&self) -> Option<Arc<Vec<Held>>> {
-        self.origin.content()
-    }
-
-    fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker) {
-        self.origin.feed(scope, speaker);
-    }
 }

@@ -7,14 +7,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_transport::{Dialect, Protocol, TypeRules};
-use xdstp_cache::Selector;
 
 use super::brought::Brought;
+use super::on_terms::OnTerms;
 use crate::bootstrap::{Features, Server};
 use crate::federation::{
-    Authorities, Behind, ByNode, Dial, Federation, Interner, LastKnownGood, Limits, LoopGuard, Observer, OneServer,
-    Origin, Position, Quota, RequestRoom, Rules, Scope, ScopeKey, ServerOrigin, ServerOriginSettings, ServerSettings,
-    ServerTerms, Settings, Speaker, Terms, Validators,
+    Authorities, Behind, Dial, Federation, Interner, LastKnownGood, Limits, LoopGuard, Observer, OneServer, Origin,
+    Position, Quota, Rules, ServerOrigin, ServerOriginSettings, ServerSettings, ServerTerms, Settings, Terms,
+    Validators,
 };
 
 /// How long a name may be without an answer (gRFC A57).
@@ -47,12 +47,6 @@ pub(super) struct Known {
     pub(super) features: Features,
     /// The first of the positions that it is at: equal servers are one, in whatever lists they stand.
     pub(super) first: Position,
-}
-
-/// Servers that answer one node only: this program's.
-struct Own {
-    server: ServerOrigin,
-    terms: Terms,
 }
 
 /// A program is no relay, and says nothing of any.
@@ -123,8 +117,8 @@ impl Origins {
         })
     }
 
-    fn origin(&self, servers: &[Known], all: Vec<Arc<OneServer>>) -> Own {
-        let server = ServerOrigin::new(ServerOriginSettings {
+    fn origin(&self, servers: &[Known], all: Vec<Arc<OneServer>>) -> OnTerms<ServerOrigin> {
+        let origin = ServerOrigin::new(ServerOriginSettings {
             name: servers.first().map(|first| first.name.clone()).unwrap_or_default(),
             servers: all,
             protocol: self.protocol,
@@ -132,7 +126,7 @@ impl Origins {
             dialect: Dialect::Final,
         });
         let of_servers = servers.iter().map(terms).collect();
-        Own { server, terms: Terms { of_servers, validators: self.validators.clone() } }
+        OnTerms { origin, terms: Terms { of_servers, validators: self.validators.clone() } }
     }
 }
 
@@ -149,48 +143,6 @@ fn terms(server: &Known) -> ServerTerms {
 /// How long a server may be without an answer for a name.
 pub(crate) fn patience(features: Features) -> Duration {
     if features.resource_timer_is_transient_error { LONG_PATIENCE } else { PATIENCE }
-}
-
-impl Origin for Own {
-    fn kind(&self) -> &'static str {
-        self.server.kind()
-    }
-
-    fn by_node(&self) -> ByNode {
-        ByNode::Nothing
-    }
-
-    fn is_authoritative(&self) -> bool {
-        self.server.is_authoritative()
-    }
-
-    fn is_sotw(&self) -> bool {
-        self.server.is_sotw()
-    }
-
-    fn terms(&self) -> Option<Terms> {
-        Some(self.terms.clone())
-    }
-
-    fn selects(&self, selector: &Selector) -> Result<bool, String> {
-        self.server.selects(selector)
-    }
-
-    fn room(&self, scope: &ScopeKey) -> Option<Arc<RequestRoom>> {
-        self.server.room(scope)
-    }
-
-    fn mixed(&self) -> Vec<Arc<Scope>> {
-        self.server.mixed()
-    }
-
-    fn ready(&self) -> Result<(), String> {
-        self.server.ready()
-    }
-
-    fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker) {
-        self.server.feed(scope, speaker);
-    }
 }
 
 impl LoopGuard for NoRelay {
