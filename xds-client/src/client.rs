@@ -13,6 +13,8 @@ mod on_terms;
 mod one_server;
 mod origins;
 mod parameters;
+#[cfg(feature = "metrics")]
+mod recorded;
 #[cfg_attr(not(feature = "lrs"), path = "client/no_reporters.rs")]
 mod reporters;
 mod servers;
@@ -39,6 +41,8 @@ pub use self::metrics::{Metrics, ResourceCount};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::origins::patience;
 pub(crate) use self::parameters::Dpds;
+#[cfg(feature = "metrics")]
+pub use self::recorded::Recorded;
 pub use self::servers::Transport;
 use crate::bootstrap::Bootstrap;
 use crate::endpoint::Endpoint;

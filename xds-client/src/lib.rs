@@ -27,6 +27,8 @@ mod watch;
 pub use backoff::Backoff;
 #[cfg(feature = "state")]
 pub use client::NotKept;
+#[cfg(feature = "metrics")]
+pub use client::Recorded;
 pub use client::{BuildError, Builder, Client, Metrics, ResourceCount, Transport};
 pub use config_source::{ConfigSource, ConfigSourceError};
 pub use endpoint::{Endpoint, EndpointError, ServerError};

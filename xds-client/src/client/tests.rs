@@ -23,6 +23,8 @@ mod one_stream_collections;
 mod one_stream_histories;
 mod own_code;
 mod progress;
+#[cfg(feature = "metrics")]
+mod recorded;
 mod redirects;
 mod resources;
 mod response_table;
