@@ -83,6 +83,9 @@ mod crowd;
 mod demand;
 mod denied;
 mod dial;
+mod document;
+mod document_origin;
+mod document_part;
 mod failing;
 mod fallback;
 #[cfg(test)]
@@ -130,6 +133,8 @@ mod weak_table;
 pub use self::client::Client;
 pub use self::core::{Federation, Limits, Settings};
 pub use self::dial::{Dial, Dialed, Position};
+pub use self::document::{DocumentError, Documents, OpenDocument};
+pub(crate) use self::document_origin::DocumentOrigin;
 pub use self::interner::Interner;
 pub use self::last_known_good::LastKnownGood;
 pub(crate) use self::listed::{Entry, Listed};

@@ -8,6 +8,7 @@ mod endpoint;
 mod error;
 mod event;
 pub mod federation;
+mod files;
 #[cfg(feature = "lrs")]
 mod load;
 mod resolver;
@@ -35,6 +36,7 @@ pub use endpoint::{Endpoint, EndpointError, ServerError};
 pub use error::Error;
 pub use event::Event;
 pub use federation::{Reason, ResourceStatus};
+pub use files::{Decode, DiscoveryResponse, Files};
 #[cfg(feature = "lrs")]
 pub use load::{
     ClusterLoad, EndpointLoad, LeftOut, LoadError, LoadReporter, LoadStream, LoadStreamError, LocalityLoad,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Asked         a subscription, by the parameters that are for it, which change
-//! Followed      that, and what its redirects lead to
+//! Followed      that, or a document, and what its redirects lead to
 //! Alternative   one resource, and `#alt=` in its place
 //! Entry         one resource, `#entry=` of a list
 //! List          all that a list collection has, here or elsewhere
@@ -11,6 +11,7 @@
 mod alternative;
 mod asked;
 mod by_dpds;
+mod document;
 mod entry;
 mod find;
 mod followed;
@@ -23,9 +24,10 @@ mod told;
 use std::sync::Arc;
 
 use xdstp_cache::TypeUrl;
-use xdstp_uri::{Locator, ParseError, ResourceName, collection_type, member_type};
+use xdstp_uri::{Locator, ParseError, ResourceName, Scheme, collection_type, member_type};
 
 use self::alternative::Alternative;
+use self::document::{Wanted, wanted};
 use self::entry::Entry;
 pub(crate) use self::find::Find;
 use self::followed::Followed;
@@ -48,8 +50,11 @@ pub(crate) fn resolve(client: &Arc<Inner>, type_url: &TypeUrl, text: &str) -> Re
     if text.is_empty() || type_url.as_str().is_empty() {
         return Err(Error::BadName { reason: "a name and a type have a letter at least".into() });
     }
-    if text.starts_with("xdstp:") && text.contains('#') {
-        return locate(client, type_url, &Locator::parse(text).map_err(bad)?, 0);
+    // To who does not read documents, what begins so is an old-style name.
+    let is_document =
+        || [Scheme::File, Scheme::Http].iter().any(|scheme| is_of(text, *scheme) && client.reads(*scheme));
+    if text.starts_with("xdstp:") && text.contains('#') || is_document() {
+        return locate(client, type_url, &Locator::parse(text).map_err(bad)?, Wanted::List, 0);
     }
     find(client, type_url, ResourceName::parse(text).map_err(bad)?, 0)
 }
@@ -61,33 +66,46 @@ fn member(client: &Arc<Inner>, type_url: &TypeUrl, to: &Locator<'_>, hops: usize
         return bad("it is the last of more redirects than are followed");
     }
     match to.to_name() {
-        None => bad("only xdstp: is asked for"),
         Some(name) if name.is_glob() => bad("it is a collection, where a resource is expected"),
         Some(name) if is_list_of(&name, type_url) && to.entry().is_none() => {
             bad("it is a list, where a resource is expected")
         }
-        Some(_) => locate(client, type_url, to, hops).map_err(|error| match error {
+        _ => locate(client, type_url, to, Wanted::One, hops).map_err(|error| match error {
             Error::BadName { reason } => unresolved(to, &reason),
             error => error,
         }),
     }
 }
 
-fn locate(client: &Arc<Inner>, type_url: &TypeUrl, to: &Locator<'_>, hops: usize) -> Result<Box<dyn Find>, Error> {
-    let bad = |reason: &str| Err(Error::BadName { reason: format!("{to}: {reason}").into() });
-    let Some(name) = to.to_name() else { return bad("it is no name of an xDS server") };
-    let is_list = is_list_of(&name, type_url);
-    if to.entry().is_some() && !is_list {
-        return bad("only a list of the type has entries of it");
-    }
-    let wanted = if is_list { lists(client, type_url) } else { type_url.clone() };
-    let mut found: Box<dyn Find> = Box::new(Followed::open(client, &wanted, name.clone().into(), (hops, member))?);
-    if let Some(other) = to.alt() {
-        if !is_alike(&name, &other) {
-            return bad("its alternative is not one resource of its type");
+fn locate(
+    client: &Arc<Inner>,
+    type_url: &TypeUrl,
+    to: &Locator<'_>,
+    otherwise: Wanted,
+    hops: usize,
+) -> Result<Box<dyn Find>, Error> {
+    let bad = |reason: &str| Error::BadName { reason: format!("{to}: {reason}").into() };
+    let name = to.to_name();
+    let is_list = match &name {
+        Some(name) => is_list_of(name, type_url),
+        None => {
+            client.documents_at(to)?;
+            matches!(wanted(to, type_url, otherwise).map_err(|reason| bad(&reason))?, Wanted::List)
         }
-        let to = other.into_owned();
-        found = Box::new(Alternative::new(client, &wanted, (name, found), to, (hops, member)));
+    };
+    if to.entry().is_some() && !is_list {
+        return Err(bad("only a list of the type has entries of it"));
+    }
+    let of = if is_list { lists(client, type_url) } else { type_url.clone() };
+    let mut found: Box<dyn Find> = match name {
+        Some(name) => Box::new(Followed::open(client, &of, name.into(), (hops, member))?),
+        None => Box::new(document::open(client, &of, to, (hops, member))?),
+    };
+    if let Some(other) = to.alt() {
+        if !is_alike(to, &other) {
+            return Err(bad("its alternative is not one resource of its type"));
+        }
+        found = Box::new(Alternative::new(client, &of, found, other.into_owned(), (hops, member)));
     }
     Ok(match to.entry() {
         Some(entry) => Box::new(Entry::new(client, type_url, found, &entry)),
@@ -116,11 +134,16 @@ fn is_list_of(name: &ResourceName, type_url: &TypeUrl) -> bool {
     name.resource_type().and_then(member_type).is_some_and(|members| members == message_of(type_url))
 }
 
-/// An alternative of one resource is one resource of the same type.
-fn is_alike(name: &ResourceName, other: &Locator<'_>) -> bool {
-    let of_type =
-        other.to_name().is_some_and(|other| !other.is_glob() && other.resource_type() == name.resource_type());
-    of_type && !name.is_glob() && other.entry().is_none()
+/// An alternative of one resource is one resource of the same type: what is in a file, that says.
+fn is_alike(to: &Locator<'_>, other: &Locator<'_>) -> bool {
+    let is_glob = |of: &Locator<'_>| of.to_name().is_some_and(|name| name.is_glob());
+    let is_file = |of: &Locator<'_>| of.scheme() == Scheme::File;
+    let of_type = is_file(to) || is_file(other) || to.resource_type() == other.resource_type();
+    of_type && !is_glob(to) && !is_glob(other) && other.entry().is_none()
+}
+
+fn is_of(text: &str, scheme: Scheme) -> bool {
+    text.strip_prefix(scheme.as_str()).is_some_and(|rest| rest.starts_with(':'))
 }
 
 fn unresolved(to: &Locator<'_>, reason: &str) -> Error {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use xdstp_uri::Scheme;
+
 use super::on_terms::OnTerms;
-use crate::federation::{Origin, Rules, ServerTerms, Terms, Validators};
+use crate::federation::{DocumentOrigin, Documents, Origin, Rules, ServerTerms, Terms, Validators};
 
 /// Those of a client. They come before its servers: their positions are from 0.
 #[derive(Default)]
@@ -13,12 +15,14 @@ pub(super) struct Brought {
     pub(super) by_authority: BTreeMap<String, Arc<dyn Origin>>,
     /// In place of the servers at the top of the bootstrap.
     pub(super) default: Option<Arc<dyn Origin>>,
+    /// What is at locators that are no names.
+    pub(super) documents: BTreeMap<Scheme, Arc<dyn Documents>>,
 }
 
 impl Brought {
     /// How many there are.
     pub(super) fn count(&self) -> usize {
-        self.by_authority.len() + usize::from(self.default.is_some())
+        self.by_authority.len() + usize::from(self.default.is_some()) + self.documents.len()
     }
 
     /// The authorities that have one, and its position.
@@ -31,12 +35,23 @@ impl Brought {
         self.default.as_ref().map(|_| self.by_authority.len())
     }
 
+    /// The positions of those of documents.
+    pub(super) fn documents(&self) -> BTreeMap<Scheme, usize> {
+        let before = self.by_authority.len() + usize::from(self.default.is_some());
+        self.documents.keys().copied().zip(before..).collect()
+    }
+
     /// By position, each with what the program makes of resources.
     pub(super) fn origins(&self, validators: &Arc<Validators>) -> Vec<Arc<dyn Origin>> {
-        let of = |origin: &Arc<dyn Origin>| {
-            Arc::new(OnTerms { origin: origin.clone(), terms: terms(origin.kind(), validators) }) as Arc<dyn Origin>
-        };
-        self.by_authority.values().chain(&self.default).map(of).collect()
+        let of_documents = self.documents.iter().map(|(scheme, documents)| {
+            Arc::new(DocumentOrigin::new(scheme.as_str(), documents.clone())) as Arc<dyn Origin>
+        });
+        let all = self.by_authority.values().chain(&self.default).cloned().chain(of_documents);
+        all.map(|origin| {
+            let terms = terms(origin.kind(), validators);
+            Arc::new(OnTerms { origin, terms }) as Arc<dyn Origin>
+        })
+        .collect()
     }
 }
 

@@ -1,5 +1,7 @@
 //! From a bootstrap to a client.
 
+mod documents;
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 #[cfg(feature = "state")]
@@ -285,6 +287,7 @@ impl Builder {
         let shared = Shared {
             federation,
             directory,
+            documents: self.brought.documents(),
             servers: known,
             validators,
             node,

@@ -1,12 +1,13 @@
 //! What a client is for its watches.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use xds_transport::wire::parameters::{Locator, LocatorError};
+use xds_transport::wire::parameters::{Locator as Selecting, LocatorError};
 use xds_transport::{Dialect, Frame};
 use xdstp_cache::{Interest, Resource, ResourceError, Selector, TypeUrl};
-use xdstp_uri::ResourceName;
+use xdstp_uri::{Locator, ResourceName, Scheme};
 
 use super::directory::{Directory, Place};
 #[cfg(feature = "state")]
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     /// The servers of each origin.
     pub(super) servers: Vec<Vec<Known>>,
     pub(super) validators: Arc<Validators>,
+    /// The origins of documents.
+    pub(super) documents: BTreeMap<Scheme, usize>,
     /// Who we say that we are: its id.
     pub(super) node: Arc<str>,
     /// The same, as its servers are told it.
@@ -87,6 +90,28 @@ impl Inner {
         scope.map_err(|error| Error::BadName { reason: error.to_string().into() })
     }
 
+    /// Whether there is somebody who reads the documents at locators of a scheme.
+    pub(crate) fn reads(&self, scheme: Scheme) -> bool {
+        self.shared.documents.contains_key(&scheme)
+    }
+
+    /// The origin of the document at a locator.
+    pub(crate) fn documents_at(&self, to: &Locator<'_>) -> Result<usize, Error> {
+        self.shared.documents.get(&to.scheme()).copied().ok_or_else(|| {
+            let reason = format!(
+                "only xdstp: is asked for, and the client was given nothing that reads {}:",
+                to.scheme().as_str()
+            );
+            Error::Unresolved { locator: to.to_string().into(), reason: reason.into() }
+        })
+    }
+
+    /// Where what a document has of a type is found.
+    pub(crate) fn document_scope(&self, type_url: &TypeUrl, to: &Locator<'_>) -> Result<Arc<Scope>, Error> {
+        let scope = self.shared.federation.document_scope(type_url, to, self.documents_at(to)?);
+        scope.map_err(|error| Error::BadName { reason: error.to_string().into() })
+    }
+
     /// Whether an origin that the program brought is, for who selects by this.
     fn is_asked_apart(&self, origin: usize, selector: &Selector) -> Result<bool, Error> {
         let federation = &self.shared.federation;
@@ -99,7 +124,7 @@ impl Inner {
     /// Whether a server can be told by what is selected.
     fn says(&self, server: &Known, selector: &Selector) -> Result<(), Error> {
         let dialect = if server.features.draft_dynamic_parameters { Dialect::Draft } else { Dialect::Final };
-        let encoded = Locator::new("", selector.clone()).encode(dialect);
+        let encoded = Selecting::new("", selector.clone()).encode(dialect);
         encoded.map(drop).map_err(|error| {
             let reason = match error {
                 LocatorError::Constraints { error, .. } => error.to_string(),

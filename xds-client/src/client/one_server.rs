@@ -1,5 +1,6 @@
 //! A client of one server, which is asked for everything.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use prost::Message;
@@ -58,6 +59,7 @@ pub(super) fn shared(endpoint: Endpoint, last_known_good: Option<Arc<dyn LastKno
     Shared {
         federation,
         directory: Directory::of_all(lists),
+        documents: BTreeMap::new(),
         servers,
         validators,
         reporters: Reporters::new(of_reports, reports, encoded_node.clone(), backoff, None),

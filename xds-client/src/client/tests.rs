@@ -3,6 +3,7 @@
 mod alternatives;
 mod brought;
 mod cascades;
+mod documents;
 mod dpds;
 mod dpds_histories;
 mod errors;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xdstp_cache::{Selector, TypeUrl};
+use xdstp_uri::Locator;
 
 use crate::federation::interner::Interner;
 use crate::federation::last_known_good::LastKnownGood;
@@ -143,6 +144,17 @@ impl Federation {
         self.scope(key.selected(selector), origin, &speaker)
     }
 
+    /// The scope in which a program finds what a document of an origin has of a type.
+    pub(crate) fn document_scope(
+        &self,
+        type_url: &TypeUrl,
+        locator: &Locator<'_>,
+        origin: usize,
+    ) -> Result<Arc<Scope>, OverLimit> {
+        let key = ScopeKey::Document(type_url.clone(), locator.without_directives().to_canonical().into_owned());
+        self.scope(key, origin, &|| Speaker { label: "documents".to_owned(), node: Bytes::new() })
+    }
+
     /// The program has a use for the resources of a type from now on: it reads what came before from who does not send it again.
     pub(crate) fn reread(&self, type_url: &TypeUrl) {
         self.scopes().iter().filter(|scope| scope.is_watched()).for_each(|scope| scope.reread(type_url));
@@ -260,7 +272,7 @@ impl Federation {
             ScopeKey::Group(..) => Some(self.limits.groups.take()?),
             // Each set of parameters is one more, and clients have as many as they like.
             ScopeKey::EveryNode if key.selector().is_some() => Some(self.limits.groups.take()?),
-            ScopeKey::EveryNode | ScopeKey::Private(_) | ScopeKey::Selected(..) => None,
+            ScopeKey::EveryNode | ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Selected(..) => None,
         };
         let slice = self.limits.names_per_turn;
         let scope = match (is_authoritative, terms) {

@@ -107,6 +107,10 @@ fn name_of(locator: &Locator<'_>) -> Result<ResourceName, Reason> {
             let list = list.as_str().strip_prefix("xdstp:").unwrap_or(list.as_str());
             Ok(ResourceName::parse(&format!("{list}#entry={entry}"))?)
         }
-        (None, _) => Ok(ResourceName::parse(&locator.to_canonical())?),
+        (None, entry) => {
+            let at = locator.without_directives();
+            let entry = entry.map(|entry| format!("#entry={entry}")).unwrap_or_default();
+            Ok(ResourceName::parse(&format!("{at}{entry}"))?)
+        }
     }
 }

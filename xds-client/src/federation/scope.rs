@@ -294,6 +294,8 @@ impl Scope {
         cache.expire(now);
         let remembers = match demand {
             Some(_) => cache.next_expiry().is_some(),
+            // A document is open for as long as its scope is there, and read again when that is.
+            None if matches!(self.key, ScopeKey::Document(..)) => false,
             None => cache.resources().next().is_some() && now.saturating_duration_since(since) < REMEMBERED,
         };
         remembers.then_some(since)

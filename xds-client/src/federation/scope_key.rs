@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use xdstp_cache::Selector;
+use xdstp_cache::{Selector, TypeUrl};
 
 use crate::federation::node_group::NodeGroup;
 use crate::federation::place::Place;
@@ -19,6 +19,8 @@ pub enum ScopeKey {
     EveryNode,
     /// What one stream does not share (rule 121).
     Private(u64),
+    /// What who looks for a type finds in the document at a locator, in canonical spelling and without directives.
+    Document(TypeUrl, String),
     /// What of one of these is for who selects by this (TP2): its origin is asked with it, apart from others.
     Selected(Box<Self>, Arc<Selector>),
 }
@@ -80,6 +82,7 @@ impl fmt::Display for ScopeKey {
             Self::Group(_, group) => write!(f, "{group}"),
             Self::EveryNode => f.write_str("every node"),
             Self::Private(stream) => write!(f, "stream {stream}"),
+            Self::Document(_, locator) => f.write_str(locator),
             Self::Selected(of, selector) => write!(f, "{of} {selector}"),
         }
     }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::{Locator, ResourceName};
 
 use super::asked::Asked;
@@ -21,7 +21,6 @@ use crate::federation::faults::{Fault, planted};
 pub(crate) struct Alternative {
     client: Arc<Inner>,
     type_url: TypeUrl,
-    name: ResourceName,
     hops: usize,
     opens: Opens,
     first: Box<dyn Find>,
@@ -39,11 +38,11 @@ impl Alternative {
     pub(super) fn new(
         client: &Arc<Inner>,
         type_url: &TypeUrl,
-        (name, first): (ResourceName, Box<dyn Find>),
+        first: Box<dyn Find>,
         to: Locator<'static>,
         (hops, opens): (usize, Opens),
     ) -> Self {
-        Self { client: client.clone(), type_url: type_url.clone(), name, hops, opens, first, to, other: None }
+        Self { client: client.clone(), type_url: type_url.clone(), hops, opens, first, to, other: None }
     }
 
     /// What the first says.
@@ -58,7 +57,7 @@ impl Alternative {
             }
             Told::Failed { error: Error::Unreachable { .. }, held: false, .. } => match self.turn() {
                 Ok(()) => None,
-                Err(error) => Some(Told::Failed { name: Some(self.name.clone()), error, held: false, keeps: true }),
+                Err(error) => Some(Told::Failed { name: self.name().cloned(), error, held: false, keeps: true }),
             },
             Told::Failed { name, error, held: false, keeps } if is_used && keeps => {
                 Some(Told::Failed { name, error, held: true, keeps })
@@ -70,6 +69,14 @@ impl Alternative {
             // It can be asked again, and the other is in use until it answers.
             Told::Cleared { .. } if is_used => None,
             told => Some(told),
+        }
+    }
+
+    /// What it is the alternative of.
+    fn name(&self) -> Option<&ResourceName> {
+        match self.first().interest() {
+            Interest::Name(name) => Some(name),
+            Interest::Wildcard => None,
         }
     }
 
@@ -98,7 +105,10 @@ impl Find for Alternative {
             Told::Failed { held: false, .. } => other.used = false,
             _ => {}
         }
-        Some(told.of(&self.name))
+        Some(match self.name() {
+            Some(name) => told.of(name),
+            None => told,
+        })
     }
 
     fn first(&self) -> &Asked {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use xdstp_cache::{Interest, TypeUrl};
+use xdstp_uri::Locator;
 
 use super::by_dpds::ByDpds;
 use super::subscription::{Subscription, message_of};
@@ -40,6 +41,14 @@ impl Asked {
         }
         let selector = client.selector(&place, None)?;
         Ok(Self::Once(Subscription::open(client, type_url, interest, (place.origin, selector.as_ref()))?))
+    }
+
+    /// What the document at a locator has of a type.
+    ///
+    /// # Errors
+    /// Nobody reads documents of its scheme.
+    pub(super) fn document(client: &Arc<Inner>, type_url: &TypeUrl, to: &Locator<'_>) -> Result<Self, Error> {
+        Ok(Self::Once(Subscription::of_document(client, type_url, to)?))
     }
 
     pub(super) fn client_and_type(&self) -> (Arc<Inner>, TypeUrl) {

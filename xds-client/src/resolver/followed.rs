@@ -49,11 +49,14 @@ impl Followed {
         client: &Arc<Inner>,
         type_url: &TypeUrl,
         interest: Interest,
-        (hops, opens): (usize, Opens),
+        hops: (usize, Opens),
     ) -> Result<Self, Error> {
-        let asked = Asked::open(client, type_url, interest)?;
+        Ok(Self::of(Asked::open(client, type_url, interest)?, hops))
+    }
+
+    pub(super) fn of(asked: Asked, (hops, opens): (usize, Opens)) -> Self {
         let hops = u8::try_from(hops).unwrap_or(u8::MAX);
-        Ok(Self { asked, targets: None, hops, opens, told: false })
+        Self { asked, targets: None, hops, opens, told: false }
     }
 
     /// What itself says.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use xdstp_cache::{Interest, Selector, SubscriberId, TypeUrl};
+use xdstp_uri::{Locator, ResourceName};
 
 use super::told::Told;
 use crate::client::Inner;
@@ -42,9 +43,24 @@ impl Subscription {
         (origin, selector): (usize, Option<&Arc<Selector>>),
     ) -> Result<Self, Error> {
         let scope = client.scope_of(&interest, origin, selector)?;
+        Ok(Self::at(client, scope, type_url, interest))
+    }
+
+    /// Of the document at a locator, which is all that it is asked for.
+    ///
+    /// # Errors
+    /// Nobody reads documents of its scheme.
+    pub(super) fn of_document(client: &Arc<Inner>, type_url: &TypeUrl, to: &Locator<'_>) -> Result<Self, Error> {
+        let scope = client.document_scope(type_url, to)?;
+        let name = ResourceName::parse(&to.without_directives().to_canonical());
+        let name = name.map_err(|error| Error::BadName { reason: error.to_string().into() })?;
+        Ok(Self::at(client, scope, type_url, name.into()))
+    }
+
+    fn at(client: &Arc<Inner>, scope: Arc<Scope>, type_url: &TypeUrl, interest: Interest) -> Self {
         let id = scope.watch(type_url, &interest);
         let (client, type_url) = (client.clone(), type_url.clone());
-        Ok(Self { client, scope, type_url, interest, id, heard: Heard::default(), renotifies: None })
+        Self { client, scope, type_url, interest, id, heard: Heard::default(), renotifies: None }
     }
 
     pub(super) fn client_and_type(&self) -> (Arc<Inner>, TypeUrl) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use xds_transport::Frame;
-use xdstp_cache::{Resource, ResourceError, TypeUrl};
+use xdstp_cache::{Cause, Resource, ResourceError, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use super::{BATCH, Scope};
@@ -36,6 +36,13 @@ impl Scope {
             edit.fill();
             edit.finish()
         });
+    }
+
+    /// What its origin has of a name is of no use, before anything can be made of it: what there was stays.
+    pub(crate) fn spoil(&self, type_url: &TypeUrl, name: ResourceName, reason: &str, now: Instant) {
+        let error = ResourceError::new(ResourceError::INVALID_ARGUMENT, reason);
+        let error = error.found_by(Cause::Refused(Version::from("")));
+        self.refuse([(type_url.clone(), vec![(name, error)])].into(), now);
     }
 
     /// Has the program read the resources of a type that came before it had a use for them. What it refuses goes: nobody had it
