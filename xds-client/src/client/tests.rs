@@ -3,6 +3,7 @@
 mod alternatives;
 mod brought;
 mod cascades;
+mod defects;
 mod dpds;
 mod dpds_histories;
 mod errors;
