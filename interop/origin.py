@@ -1,7 +1,7 @@
 """An xDS origin for the tests: aggregated discovery, incremental and state-of-the-world, from resource files.
 
     origin.py --listen HOST:PORT --trace FILE [--view NODE=FILE]... [--wrap] [--no-resend-endpoints]
-              [--wildcard-covers-all] FILE
+              [--wildcard-covers-all] [--snapshots] FILE
 
 FILE holds `resources: [{"@type": ...}]`. A node that a view is given for sees that view's file and nothing else. The
 process is controlled by JSON objects on its standard input, one a line, each answered by one line:
@@ -99,7 +99,7 @@ class Origin(ads_pb2_grpc.AggregatedDiscoveryServiceServicer):
 
     async def serve(self, requests, context, delta):
         """One stream from its first request to its end."""
-        stream = Stream(next(self.numbers), delta, self.views, self.options.wrap, self.options.resend_endpoints)
+        stream = Stream(next(self.numbers), delta, self.views, self.options)
         queue = asyncio.Queue()
         self.streams[stream] = queue
         self.trace.event("open", stream=stream.number, method="delta" if delta else "sotw")
@@ -193,6 +193,7 @@ if __name__ == "__main__":
     parser.add_argument(
         "--wildcard-covers-all", action="store_true", help="`xdstp:` names are in the answer to the wildcard too"
     )
+    parser.add_argument("--snapshots", action="store_true", help="answer as go-control-plane's snapshot cache does")
     parser.add_argument("--no-resend-endpoints", dest="resend_endpoints", action="store_false")
     parser.add_argument("file")
     asyncio.run(main(parser.parse_args()))

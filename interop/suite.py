@@ -1,4 +1,5 @@
-"""Runs the tests: `run [--relay PATH] [--browser PATH] [--direct] [--list] [NAME...]`, where NAME is a part of the names to run."""
+"""Runs the tests: `run [--relay PATH] [--tool PATH] [--example PATH] [--browser PATH] [--direct] [--list] [NAME...]`,
+where NAME is a part of the names to run."""
 
 import argparse
 import importlib
@@ -31,6 +32,8 @@ class Peers:
     """Programs that tests need, as far as they are there."""
 
     relay: Path | None
+    tool: Path | None
+    example: Path | None
     browser: Path | None
 
 
@@ -43,14 +46,17 @@ def main():
     if options.list:
         print("\n".join(case.name for case in chosen))
         return 0
-    binary = None if options.direct else relay_binary(options.relay)
+    relay = None if options.direct else built(options.relay, "xds-relay")
+    programs = any(case.scenario.needs_programs for case in chosen)
+    tool = built(options.tool, "xds") if programs else None
+    example = built(options.example, "examples/watch") if programs else None
     if not chosen:
         print("no such test; --list shows them", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     started, passed = time.monotonic(), set()
     try:
-        run_all(chosen, Peers(binary, options.browser), passed)
+        run_all(chosen, Peers(relay, tool, example, options.browser), passed)
     except KeyboardInterrupt:
         print("interrupted")
     finally:
@@ -65,6 +71,8 @@ def arguments():
     """What was asked for on the command line."""
     parser = argparse.ArgumentParser(prog="run", description="The relay against real Envoy and real gRPC.")
     parser.add_argument("--relay", type=Path, help="the relay's binary (default: the workspace's build, release first)")
+    parser.add_argument("--tool", type=Path, help="the tool `xds` (default: as the relay)")
+    parser.add_argument("--example", type=Path, help="the example `watch` of xdstp-client (default: as the relay)")
     parser.add_argument("--browser", type=Path, help="a Chromium, for the tests that look at pages; pictures: pictures/")
     parser.add_argument("--direct", action="store_true", help="no relay: clients face the origin, to check the suite")
     parser.add_argument("--list", action="store_true", help="print the names and do nothing")
@@ -77,14 +85,14 @@ def matches(case, names):
     return any(name in case.name for name in names)
 
 
-def relay_binary(given):
-    """The binary to test."""
+def built(given, name):
+    """A program to test: the one that is named, or what the workspace built, release first."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target"))
-    candidates = [given] if given else [target / profile / "xds-relay" for profile in ("release", "debug")]
+    candidates = [given] if given else [target / profile / name for profile in ("release", "debug")]
     for candidate in candidates:
         if candidate.is_file():
             return candidate.resolve()
-    sys.exit(f"no relay at {' or '.join(map(str, candidates))}: cargo build --release -p xds-relay")
+    sys.exit(f"no program at {' or '.join(map(str, candidates))}: .ci/run interop builds them")
 
 
 def run_all(chosen, peers, passed):
@@ -133,6 +141,7 @@ def run_one(case, peers, passed, printing):
     folder.mkdir(parents=True)
     bed = Bed(folder, peers.relay)
     bed.browser_binary, bed.pictures = peers.browser, PICTURES
+    bed.tool_binary, bed.example_binary = peers.tool, peers.example
     started, failure = time.monotonic(), None
     try:
         case.run(bed)

@@ -6,6 +6,7 @@ from envoy.config.cluster.v3 import cluster_pb2
 
 from ads.delta import DeltaSession
 from ads.names import canonical
+from ads.snapshots import DeltaSnapshots, SotwSnapshots
 from ads.sotw import SotwSession
 from ads.types import ADS_ORDER, CLUSTER, ENDPOINTS, WRAPPED_IN_SOTW, short
 
@@ -13,9 +14,11 @@ from ads.types import ADS_ORDER, CLUSTER, ENDPOINTS, WRAPPED_IN_SOTW, short
 class Stream:
     """Turns requests and changes of the catalogue into responses."""
 
-    def __init__(self, number, delta, views, wrap, resend_endpoints):
+    def __init__(self, number, delta, views, options):
         self.number, self.delta, self.views = number, delta, views
-        self.wrap, self.resend_endpoints = wrap, resend_endpoints
+        self.wrap, self.resend_endpoints = options.wrap, options.resend_endpoints and not options.snapshots
+        kinds = (SotwSnapshots, DeltaSnapshots) if options.snapshots else (SotwSession, DeltaSession)
+        self.session_kind = kinds[delta]
         self.node, self.wraps = None, False
         self.sessions = {}
         self.nonces = itertools.count(1)
@@ -35,7 +38,7 @@ class Stream:
             self.wraps = self.wrap and WRAPPED_IN_SOTW in message.node.client_features
         session = self.sessions.get(message.type_url)
         if session is None:
-            session = (DeltaSession if self.delta else SotwSession)(message.type_url, self)
+            session = self.session_kind(message.type_url, self)
             self.sessions[message.type_url] = session
         response = session.request(message, self.catalogue())
         return [response] if response else []
@@ -45,7 +48,7 @@ class Stream:
         responses, resend = [], set()
         for type_url in sorted(self.sessions, key=ads_rank):
             session = self.sessions[type_url]
-            again = (resend,) if self.delta and type_url == ENDPOINTS else ()
+            again = (resend,) if self.delta and self.resend_endpoints and type_url == ENDPOINTS else ()
             response = session.changed(self.catalogue(), *again)
             if response is None:
                 continue

@@ -7,8 +7,10 @@ from harness.envoy import Envoy
 from harness.grpc_client import GrpcClient
 from harness.load import Load
 from harness.origin import Origin
+from harness.program import Example, Tool
 from harness.raw import DeltaClient, SotwClient
 from harness.relay import Relay
+from harness.tap import Tap
 
 AUTHORITY = "authority"
 LOCATORS = {
@@ -24,6 +26,7 @@ class Bed:
         self.folder, self.relay_binary = folder, relay_binary
         self.relay = None
         self.browser_binary, self.pictures = None, None
+        self.tool_binary, self.example_binary = None, None
         self.cleanups = []
 
     def close(self):
@@ -65,6 +68,17 @@ class Bed:
         name = f"grpc-{len(self.cleanups)}"
         ports = [port for port in (xds_port, fallback) if port is not None]
         return self.started(GrpcClient(self.folder, name, ports, node, cluster, authority, target))
+
+    def watching(self, program, servers, type_url, *names, protocol="delta", name=None):
+        """A started program that watches: the `tool` or the `example`. `servers` are ports by authority, in order; those
+        of the empty one are for all else."""
+        kind, binary = {"tool": (Tool, self.tool_binary), "example": (Example, self.example_binary)}[program]
+        name = name or f"{program}-{len(self.cleanups)}"
+        return self.started(kind(binary, self.folder, name, servers, protocol, type_url, names))
+
+    def tap(self, to_port):
+        """A port that passes on streams of gRPC and keeps what comes on them."""
+        return self.stopped(Tap(to_port))
 
     def browser(self):
         """A started browser without a window."""

@@ -13,7 +13,7 @@ SCENARIOS = []
 class Scenario:
     """A test function with its cases. `alone` keeps other tests away while it runs: it measures time, or it needs
     fixed ports. `waits` says that it mostly waits, so that many of its kind may go beside the others. `needs_browser`
-    leaves it out where there is none."""
+    leaves it out where there is none. `needs_programs` has the tool and the example of the client library there."""
 
     function: object
     cases: dict = field(default_factory=dict)
@@ -21,6 +21,7 @@ class Scenario:
     alone: bool = False
     waits: bool = False
     needs_browser: bool = False
+    needs_programs: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,11 @@ class Case:
         self.scenario.function(bed, **self.arguments)
 
 
-def scenario(needs_relay=False, alone=False, waits=False, needs_browser=False, **cases):
+def scenario(needs_relay=False, alone=False, waits=False, needs_browser=False, needs_programs=False, **cases):
     """Registers a test; it is run for every combination of the given values of its arguments."""
 
     def register(function):
-        SCENARIOS.append(Scenario(function, cases, needs_relay, alone, waits, needs_browser))
+        SCENARIOS.append(Scenario(function, cases, needs_relay, alone, waits, needs_browser, needs_programs))
         return function
 
     return register

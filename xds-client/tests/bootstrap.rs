@@ -84,7 +84,7 @@ async fn authorities_of_equal_servers_share_a_stream_and_a_connection_which_is_c
 
 #[cfg(unix)]
 #[tokio::test]
-async fn r066_of_a_list_whose_first_server_is_away_the_second_is_asked_at_its_unix_socket() {
+async fn rule_092_of_a_list_whose_first_server_is_away_the_second_is_asked_at_its_unix_socket() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("socket");
     let listener = tokio::net::UnixListener::bind(&socket).unwrap();

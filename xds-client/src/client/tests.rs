@@ -4,6 +4,7 @@ mod alternatives;
 mod brought;
 mod cascades;
 mod documents;
+mod defects;
 mod dpds;
 mod dpds_histories;
 mod errors;
