@@ -12,6 +12,7 @@ mod identity;
 mod keeping;
 mod kept;
 mod keys;
+mod lent;
 mod memory;
 mod open;
 mod read;

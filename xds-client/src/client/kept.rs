@@ -73,7 +73,7 @@ impl Kept {
         let keeping = self.keeping.as_ref().ok_or_else(|| not("nobody does"))?;
         match tokio::time::timeout(PATIENCE, keeping.flush()).await {
             Err(_) => return Err(not(&format!("the disk has not taken it within {} s", PATIENCE.as_secs()))),
-            Ok(false) => return Err(not("who does has failed")),
+            Ok(false) => return Err(not("who does has failed, or is asked to by its own store")),
             Ok(true) => {}
         }
         self.state.trouble().map_or(Ok(()), |trouble| Err(not(&trouble)))

@@ -9,6 +9,7 @@ mod dpds;
 mod dpds_histories;
 mod errors;
 mod fallback;
+mod fallback_absence;
 mod introductions;
 mod kept;
 mod lifecycle;

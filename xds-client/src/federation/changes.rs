@@ -17,6 +17,8 @@ pub(crate) struct Changes {
     pub(crate) removed: Vec<ResourceName>,
     /// Names that no response brought: gone, unless somebody brought them along (rule 150).
     pub(crate) missing: Vec<ResourceName>,
+    /// Names that a full state does not have: gone, if anybody gave them.
+    pub(crate) lacking: Vec<ResourceName>,
     /// No server said so: what lived until now, or was not answered in time.
     pub(crate) unsaid: bool,
     /// Why something is not sent (TP3).
@@ -41,8 +43,9 @@ impl Changes {
 
     /// Whether there is nothing to store: what is said for people alone is nothing.
     pub(crate) fn is_empty(&self) -> bool {
-        let Self { changed, removed, missing, errors, refreshed, begun, complete, version, .. } = self;
-        let names = removed.is_empty() && missing.is_empty() && errors.is_empty() && refreshed.is_empty();
+        let Self { changed, removed, missing, lacking, errors, refreshed, begun, complete, version, .. } = self;
+        let names = removed.is_empty() && missing.is_empty() && lacking.is_empty();
+        let names = names && errors.is_empty() && refreshed.is_empty();
         changed.is_empty() && names && begun.is_empty() && complete.is_empty() && version.is_none()
     }
 }

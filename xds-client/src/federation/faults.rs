@@ -13,6 +13,8 @@ pub(crate) enum Fault {
     AskNextForTheNew,
     /// What a server below said stays when one above it is back.
     KeepWordsOfOthers,
+    /// The same of what a full state of the one above lacks, and its stream never brought.
+    KeepLacking,
     /// What a server below goes on to say counts.
     HeedServersBelow,
     /// A server above that is back does not count.
@@ -43,10 +45,11 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::ForgetOrder,
         Self::AskNextForTheNew,
         Self::KeepWordsOfOthers,
+        Self::KeepLacking,
         Self::HeedServersBelow,
         Self::StayBelow,
         Self::FallBackForNothing,

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::oneshot;
@@ -21,6 +21,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub struct Keeping {
     orders: mpsc::Sender<oneshot::Sender<()>>,
     ended: oneshot::Receiver<()>,
+    thread: ThreadId,
 }
 
 impl Keeping {
@@ -34,12 +35,16 @@ impl Keeping {
             keep(&save, &received);
             let _ = tell.send(());
         };
-        thread::Builder::new().name("state".to_owned()).spawn(run)?;
-        Ok(Self { orders, ended })
+        let thread = thread::Builder::new().name("state".to_owned()).spawn(run)?.thread().id();
+        Ok(Self { orders, ended, thread })
     }
 
-    /// Writes all that is known now. Whether that was tried: it is not, when the thread has failed.
+    /// Writes all that is known now. Whether that was tried: it is not, when the thread has failed, or is the one that waits,
+    /// as in a store of a program's own.
     pub async fn flush(&self) -> bool {
+        if thread::current().id() == self.thread {
+            return false;
+        }
         let (tell, told) = oneshot::channel();
         self.orders.send(tell).is_ok() && told.await.is_ok()
     }
@@ -93,5 +98,30 @@ fn save_once(save: &impl Fn(Instant, SystemTime) -> Result<Saved, StoreError>, f
             }
             false
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_may_ask_for_that_itself_and_end_it() {
+        let (keeping, (tell, told)) = (Arc::<Mutex<Option<Keeping>>>::default(), mpsc::channel());
+        let own = keeping.clone();
+        let save = move |_, _| {
+            if let Some(keeping) = own.lock().unwrap().take() {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                tell.send(runtime.block_on(keeping.flush())).unwrap();
+                drop(keeping);
+            }
+            Ok(Saved::default())
+        };
+        let mut waits = keeping.lock().unwrap();
+        *waits = Some(Keeping::start(save).unwrap());
+        drop(waits);
+        assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(false));
     }
 }

@@ -11,6 +11,7 @@ use crate::federation::{LastKnownGood, Scope, ScopeKey, lock};
 use crate::state::format::{Moment, ScopeId};
 use crate::state::identity::Identities;
 use crate::state::keys::Keys;
+use crate::state::lent::Lent;
 use crate::state::read::Read;
 use crate::state::save::{Saved, Saver};
 use crate::state::store::{Store, StoreError};
@@ -27,7 +28,7 @@ const AGAIN: Duration = Duration::from_secs(10);
 pub struct State {
     pub(crate) identities: Identities,
     inner: Mutex<Inner>,
-    pub(crate) saver: Mutex<Saver>,
+    pub(crate) saver: Lent<Saver>,
     opener: Option<Opener>,
     /// Whether a disk answers.
     watched: Watched,
@@ -134,6 +135,9 @@ impl State {
     /// Writes down what these scopes heard since the last time, and opens the store before if that was not done: to be called
     /// every second or so. It may take as long as the store takes. `now` and `wall` are the same moment.
     ///
+    /// Who calls it while another does, be it from the store that is being written to, finds that there is [more](Saved::more): no
+    /// lock is held while the store is asked.
+    ///
     /// # Errors
     /// It could not be written: it is the next time.
     pub fn keep(&self, scopes: &[Arc<Scope>], now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
@@ -168,7 +172,7 @@ impl State {
             opening: Opening::default(),
             unwritten: None,
         };
-        Self { identities, inner: Mutex::new(inner), saver: Mutex::default(), opener, watched: Watched::default() }
+        Self { identities, inner: Mutex::new(inner), saver: Lent::default(), opener, watched: Watched::default() }
     }
 
     /// Opens the store, if there is none and it is time to. It takes as long as the disk takes, and says what is wrong.
@@ -204,8 +208,8 @@ impl State {
     /// Why it is not written, if it is only read.
     fn install(&self, opened: Opened, at: Moment) -> Option<StoreError> {
         let Opened { store, mut read, saver } = opened;
-        // Who saves takes them in this order.
-        let mut writes = lock(&self.saver);
+        // Before the store is there, which who saves looks for once it has the other.
+        self.saver.replace(saver);
         let inner = &mut *lock(&self.inner);
         let scopes = read.loaded.len();
         if scopes > 0 || read.damaged > 0 {
@@ -223,7 +227,7 @@ impl State {
             read.since.entry(id).or_insert(since);
         }
         read.origins.append(&mut inner.read.origins);
-        (inner.read, inner.read_at, *writes) = (read, at.now, saver);
+        (inner.read, inner.read_at) = (read, at.now);
         inner.unread.clone_from(&inner.asked);
         inner.opening.was_read = true;
         match store {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Interest, Known, TypeUrl};
 
-use crate::federation::{Knows, Lack, Scope, ScopeKey, Unsaved, lock};
+use crate::federation::{Knows, Lack, Scope, ScopeKey, Unsaved};
 use crate::state::aging::Aging;
 use crate::state::aliases::KeptAliases;
 use crate::state::bodies::Bodies;
@@ -239,11 +239,13 @@ impl State {
     pub(crate) fn save(&self, scopes: &[Arc<Scope>], now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
         let at = Moment { now, wall };
         self.set_time(at);
+        // A store is anybody's code: no lock is held while it is asked.
+        let Some(mut saver) = self.saver.borrow() else { return Ok(Saved { keys: 0, more: true }) };
         let Some(store) = self.store() else { return Ok(Saved::default()) };
         self.catch_up(scopes, now);
-        let saver = &mut *lock(&self.saver);
-        let more = saver.is_full() || !self.collect(saver, &*store, scopes, at)?;
-        let saved = commit(saver, &*store, at, more);
+        let more = saver.is_full() || !self.collect(&mut saver, &*store, scopes, at)?;
+        let saved = commit(&mut saver, &*store, at, more);
+        drop(saver);
         if matches!(saved, Err(StoreError::Gone)) {
             self.lose();
         }

@@ -10,7 +10,8 @@ use crate::state::keys::KeysError;
 /// How often something was committed to a store: it only grows. Versions that clients see are never made of it.
 pub type Revision = u64;
 
-/// A place for values by key, that others may change too.
+/// A place for values by key, that others may change too. It is asked while no lock is held: it may call the client that it keeps
+/// what is known of, and nobody who watches waits for it.
 ///
 /// ```
 /// use xdstp_client::state::{Commit, Compare, Memory, Op, Store};

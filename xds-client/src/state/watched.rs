@@ -18,13 +18,15 @@ struct Doing {
     said: bool,
 }
 
-/// It is being done.
-pub(crate) struct Busy<'a>(&'a Watched);
+/// It is being done; not for the first time, if that is being done already.
+pub(crate) struct Busy<'a>(&'a Watched, bool);
 
 impl Watched {
     pub(crate) fn begin(&self, now: Instant) -> Busy<'_> {
-        lock(&self.0).since = Some(now);
-        Busy(self)
+        let since = &mut lock(&self.0).since;
+        let is_first = since.is_none();
+        since.get_or_insert(now);
+        Busy(self, is_first)
     }
 
     /// To be called every second or so: says once that it takes long.
@@ -44,6 +46,9 @@ impl Watched {
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
+        if !self.1 {
+            return;
+        }
         let doing = &mut *lock(&self.0.0);
         doing.since = None;
         if std::mem::take(&mut doing.said) {
@@ -65,6 +70,7 @@ mod tests {
         };
         assert!(!hangs(100));
         let busy = watched.begin(now);
+        drop(watched.begin(now + Duration::from_secs(3)));
         assert!(!hangs(4) && hangs(5) && hangs(6));
         drop(busy);
         assert!(!hangs(100));

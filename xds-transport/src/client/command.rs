@@ -28,7 +28,8 @@ pub enum Command {
     Undecided(TypeUrl, Vec<ResourceName>),
     /// These are held from before there was any stream, from this origin, and are in use: they count as what a stream
     /// brought. Of what was subscribed, before this. These collections were answered; more may be in them. Where a response
-    /// is a full state (SotW), it says nothing on a stream that asked already: what is on its way may be older.
+    /// is a full state (SotW), it says nothing on a stream that asked already: what is on its way may be older, and once that is
+    /// not so, [`Update::lacking`](crate::client::Update::lacking) says what is not there.
     Hold(TypeUrl, Vec<(ResourceName, Resource<Frame>)>, Vec<Interest>),
     /// What is in use of a type is not what this origin gave last: another one in its place did since. Over SotW the next
     /// stream names no version of it, so that everything is sent; over delta each resource has a version of its own, and

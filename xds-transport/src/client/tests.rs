@@ -148,6 +148,10 @@ fn missing(update: &Update) -> Vec<&str> {
     update.missing.iter().map(ResourceName::as_str).collect()
 }
 
+fn lacking(update: &Update) -> Vec<&str> {
+    update.lacking.iter().map(ResourceName::as_str).collect()
+}
+
 fn complete(update: &Update) -> Vec<&str> {
     update.complete.iter().map(Interest::as_str).collect()
 }

@@ -52,6 +52,10 @@ pub struct Update {
     /// Names that were asked for, and that no answer brought within the time of rule 74: see
     /// [`Silence`](crate::client::Silence).
     pub missing: Vec<ResourceName>,
+    /// Names that were asked for, and are not in a full state that was surely written after that (SotW): said once on a stream.
+    /// What this stream brought before is [`removed`](Self::removed). What it never brought may come yet, and is missing when it
+    /// does not in time (rule 76); but who has it from elsewhere has it no longer (rule 66).
+    pub lacking: Vec<ResourceName>,
     /// What could not be read: it makes the response a NACK whatever the verdict.
     pub rejected: Vec<Rejected>,
     /// Resources that the origin deleted, and that stay in use because their user asked for it: see
@@ -81,6 +85,7 @@ impl Update {
             answered: Vec::new(),
             complete: Vec::new(),
             missing: Vec::new(),
+            lacking: Vec::new(),
             rejected: Vec::new(),
             kept: Vec::new(),
             errors: Vec::new(),

@@ -5,6 +5,7 @@ mod deletions;
 mod histories;
 mod meanwhile;
 mod opening;
+mod own_store;
 mod silences;
 mod successors;
 mod unwanted;

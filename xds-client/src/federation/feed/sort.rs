@@ -91,7 +91,7 @@ impl Feed {
 
     /// The same of what it says of names without a resource, and of collections.
     fn sort_names(&mut self, update: Update, complete: Vec<Interest>, places: &mut Places<'_>) {
-        let Update { type_url, removed, missing, errors, refreshed, .. } = update;
+        let Update { type_url, removed, missing, lacking, errors, refreshed, .. } = update;
         let rules = self.server.rules.of(&type_url);
         // Absence from a full state is an answer, late as it is taken for one; elsewhere it is not (rule 67).
         let (removed_too, missing): (Vec<_>, _) =
@@ -105,6 +105,11 @@ impl Feed {
         for name in missing {
             for place in places.of_name(&type_url, &name, &self.elsewhere) {
                 places.put(place, |part| part.missing.push(name.clone()));
+            }
+        }
+        for name in lacking {
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                places.put(place, |part| part.lacking.push(name.clone()));
             }
         }
         for (name, error) in errors {

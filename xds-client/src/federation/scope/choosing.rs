@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use xds_transport::Frame;
 use xds_transport::client::Command;
-use xdstp_cache::{Cache, Interest, Resource, TypeUrl, Version};
+use xdstp_cache::{Cache, Cause, Interest, Resource, ResourceError, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use super::several::Several;
@@ -214,6 +214,21 @@ impl State {
         {
             telling.holds = Some(0);
         }
+    }
+
+    /// What the full state of a server does not have that surely answers it, is gone, whoever gave it, or said what is wrong with it:
+    /// another server, or the same before a restart.
+    pub(super) fn lose_lacking(&self, type_url: &TypeUrl, changes: &mut Changes) {
+        let lacking = std::mem::take(&mut changes.lacking);
+        #[cfg(test)]
+        if planted(Fault::KeepLacking) {
+            return;
+        }
+        let is_said = |error: &ResourceError| !matches!(error.cause, Cause::Silence | Cause::Deleted);
+        let is_known = |name: &ResourceName| {
+            self.cache.resource(type_url, name).is_some() || self.cache.error(type_url, name).is_some_and(is_said)
+        };
+        changes.removed.extend(lacking.into_iter().filter(is_known));
     }
 
     /// What other servers gave and the one that counts does not have: of a collection that is complete it has said all. What it

@@ -22,6 +22,7 @@ impl Scope {
             by_alias,
             removed,
             missing,
+            lacking: _,
             unsaid: _,
             errors,
             refreshed,
@@ -78,6 +79,7 @@ impl Scope {
             let missing = std::mem::take(&mut changes.missing);
             changes = Changes { missing, ..Changes::of(changes.server) };
         }
+        state.lose_lacking(type_url, &mut changes);
         state.forsake(type_url, &mut changes);
         if self.is_watched() {
             state.keep_versions(type_url, &mut changes);

@@ -3,7 +3,7 @@
 mod requests;
 mod responses;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -46,8 +46,11 @@ pub(crate) struct Sotw {
     names: Bytes,
     /// Something was asked for since the last response.
     asked: bool,
-    /// Collections that were asked for on this stream, and of which no response surely held all there is.
-    incomplete: BTreeSet<Interest>,
+    /// Of a full state: what was asked for on this stream, and of which no response surely held all there is; and whether the next
+    /// one surely does, because what asked for it is read by then.
+    incomplete: BTreeMap<Interest, bool>,
+    /// A response came on this stream.
+    heard: bool,
     /// The last request that asked for something may not have been read when the next response is written.
     crossable: bool,
     /// The newest response waits to be answered: with an error, if there is one.
@@ -87,7 +90,8 @@ impl Sotw {
             left: BTreeSet::new(),
             names: Bytes::new(),
             asked: false,
-            incomplete: BTreeSet::new(),
+            incomplete: BTreeMap::new(),
+            heard: false,
             crossable: false,
             answer: None,
         }
@@ -109,6 +113,7 @@ impl Sotw {
         self.left.clear();
         self.asked = false;
         self.incomplete.clear();
+        self.heard = false;
         self.nonce.clear();
         self.answer = None;
         self.failing.clear();

@@ -74,6 +74,12 @@ impl Wanted {
         }
     }
 
+    /// Names that were to leave and to be asked for anew do not leave.
+    pub(crate) fn stay(&mut self) {
+        let Self { leaving, unsent, .. } = self;
+        leaving.retain(|interest| interest.is_collection() || !unsent.contains(interest));
+    }
+
     /// Whether it was wanted.
     pub(crate) fn unsubscribe(&mut self, interest: &Interest) -> bool {
         let wish = match interest {

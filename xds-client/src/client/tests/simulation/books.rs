@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use xds_transport::client::Command;
 
 use super::history::{self, authority_of};
-use super::said::{Said, Word};
+use super::said::{Said, Sent, Word};
 use super::server::{Key, covers};
 
 /// Why there is nothing, or nothing newer.
@@ -26,8 +26,8 @@ pub(super) enum Why {
 pub(super) struct Entry {
     pub(super) held: Option<Word>,
     pub(super) error: Option<Why>,
-    /// A full state left it out that may be older than what was asked for: who has it may hear that it is gone.
-    pub(super) doubted: bool,
+    /// A full state left it out that may be older than what was asked for: no more may be said of it.
+    pub(super) crossed: bool,
     /// Which of the servers said what is held.
     pub(super) by: Option<usize>,
 }
@@ -47,6 +47,19 @@ pub(super) struct LinkBook {
     had_stream: bool,
     /// What it said to be there, over streams.
     said: BTreeSet<Key>,
+    stream: StreamBook,
+}
+
+/// What is known of a stream that there is, over SotW.
+#[derive(Default)]
+struct StreamBook {
+    /// The names that its server had surely read before it writes what comes next, by type: those of the first request, and of the
+    /// one that answered the last response.
+    read: BTreeMap<&'static str, BTreeSet<String>>,
+    /// The responses that are to be answered.
+    nonces: BTreeMap<&'static str, String>,
+    /// What it does not send, and said why.
+    failing: BTreeSet<Key>,
 }
 
 /// The servers of an authority, by their places in its list.
@@ -86,9 +99,9 @@ impl Books {
 
     pub(super) fn dialed(&mut self, link: usize, server: usize) {
         self.log.push(format!("link {link}: dials server {server}"));
-        let (asks, of, said) = Default::default();
-        let book =
-            LinkBook { server, asks, of, answers: false, fails: false, failed_at: None, had_stream: false, said };
+        let (asks, of, said, stream) = Default::default();
+        let (answers, fails, failed_at, had_stream) = Default::default();
+        let book = LinkBook { server, asks, of, answers, fails, failed_at, had_stream, said, stream };
         self.links.insert(link, book);
     }
 
@@ -104,14 +117,20 @@ impl Books {
         self.forget_left();
     }
 
-    pub(super) fn opened(&mut self, link: usize) {
+    pub(super) fn opened(&mut self, link: usize, now: Instant) {
         self.log.push(format!("link {link}: stream"));
-        self.links.entry(link).and_modify(|book| (book.fails, book.had_stream) = (false, true));
+        let Some(book) = self.links.get_mut(&link) else { return };
+        // Another may be asked because it failed until now.
+        if std::mem::take(&mut book.fails) {
+            book.failed_at = Some(now);
+        }
+        book.had_stream = true;
     }
 
     pub(super) fn ended(&mut self, link: usize, now: Instant) {
         self.log.push(format!("link {link}: no stream"));
         let Some(book) = self.links.get_mut(&link) else { return };
+        book.stream = StreamBook::default();
         book.fails = !std::mem::take(&mut book.answers);
         if book.fails {
             book.failed_at = Some(now);
@@ -131,6 +150,7 @@ impl Books {
                 let Some(book) = self.links.get_mut(&link) else { return };
                 book.asks.remove(&key);
                 book.said.retain(|(of, name)| *of != key.0 || !covers(&key.1, name));
+                book.stream.failing.remove(&key);
                 self.forget_left();
             }
             _ => {}
@@ -171,6 +191,22 @@ impl Books {
         }
     }
 
+    /// A request leaves. A server waits for the answer to its last response before the next one (rule 129).
+    pub(super) fn sent(&mut self, link: usize, sent: Sent) {
+        let Some(StreamBook { read, nonces, .. }) = self.links.get_mut(&link).map(|book| &mut book.stream) else {
+            return;
+        };
+        let answers = nonces.get(sent.type_url) == Some(&sent.nonce);
+        match read.get_mut(sent.type_url).filter(|_| !answers) {
+            // What is new in it may be read too late, and what is not may be read in time.
+            Some(read) => read.retain(|name| sent.names.contains(name)),
+            None => _ = read.insert(sent.type_url, sent.names),
+        }
+        if answers {
+            nonces.remove(sent.type_url);
+        }
+    }
+
     /// A response arrives.
     pub(super) fn heard(&mut self, link: usize, said: &Said, now: Instant) {
         self.log.push(format!("link {link}: says {said:?}"));
@@ -185,7 +221,8 @@ impl Books {
                 *authority = Authority { asked: at + 1, counts: Some(at) };
             }
         }
-        let words = self.words(link, said);
+        let mut words = self.words(link, said);
+        words.extend(self.lacking(link, said).into_iter().map(|key| (key, Word::Gone)));
         for (key, word) in words {
             let of = authority_of(&key.1);
             let counts = self.authorities[of].counts;
@@ -193,7 +230,6 @@ impl Books {
                 self.hears(key, word, counts);
             }
         }
-        self.doubt(link, said);
     }
 
     /// What it says of what is asked for.
@@ -224,7 +260,7 @@ impl Books {
         let keeps = self.keeps;
         let is_member = !self.links.values().any(|book| book.asks.contains(&key));
         let entry = self.entries.entry(key).or_default();
-        entry.doubted = false;
+        entry.crossed = false;
         let error = match &word {
             Word::Text(text) if history::is_bad(text) => Some(Why::Invalid),
             Word::Text(_) | Word::Redirect(_) | Word::List(_) => None,
@@ -242,13 +278,28 @@ impl Books {
         }
     }
 
-    /// What a full state leaves out that was not on its stream before: it may have crossed that it was asked for.
-    fn doubt(&mut self, link: usize, said: &Said) {
-        let (Some(all), Some(book)) = (&said.all, self.links.get(&link)) else { return };
-        for key in book.asks.iter().filter(|(of, name)| *of == said.type_url && !all.contains(name)) {
-            let entry = self.entries.entry(key.clone()).or_default();
-            entry.doubted = entry.held.is_some() || entry.error.is_some();
+    /// What a full state leaves out of what is known, of others: it says so of what its server had surely read.
+    fn lacking(&mut self, link: usize, said: &Said) -> Vec<Key> {
+        let (Some(all), Some(book)) = (&said.all, self.links.get_mut(&link)) else { return Vec::new() };
+        let StreamBook { read, nonces, failing } = &mut book.stream;
+        nonces.insert(said.type_url, said.nonce.clone());
+        for (name, word) in &said.words {
+            let key = (said.type_url, name.clone());
+            _ = if matches!(word, Word::Error(_)) { failing.insert(key) } else { failing.remove(&key) };
         }
+        let read = read.get(said.type_url);
+        let left_out = book.asks.iter().filter(|(of, name)| *of == said.type_url && !all.contains(name));
+        let mut lacking = Vec::new();
+        for key in left_out.filter(|key| !failing.contains(key)) {
+            let entry = self.entries.entry(key.clone()).or_default();
+            let is_sure = read.is_some_and(|read| read.contains(&key.1));
+            entry.crossed |= !is_sure && *entry != Entry::default();
+            let is_said = !matches!(entry.error, None | Some(Why::Absent | Why::Timeout));
+            if is_sure && (entry.held.is_some() || is_said) {
+                lacking.push(key.clone());
+            }
+        }
+        lacking
     }
 
     pub(super) fn watches(&mut self, key: &Key, now: Instant) {

@@ -30,18 +30,6 @@ impl Books {
         None
     }
 
-    /// Whether anybody knows what a name is.
-    fn is_doubted(&self, key: &Key) -> bool {
-        let mut key = key.clone();
-        (0..HOPS).any(|_| {
-            let Entry { held, doubted, .. } = self.entry(&key);
-            if let Some(Word::Redirect(to)) = held {
-                key.1 = to;
-            }
-            doubted
-        })
-    }
-
     /// What a list has.
     fn members(&self, list: &Key) -> Option<BTreeSet<String>> {
         match self.entry(list).held? {
@@ -107,18 +95,16 @@ impl Watched {
         }
     }
 
-    fn is_as_one_is(&self, key: &Key, books: &mut Books) -> Option<String> {
+    fn is_as_one_is(&self, key: &Key, books: &Books) -> Option<String> {
         let shown = self.shown.get(&key.1).cloned().unwrap_or_default();
-        resolve_doubt(key, &shown, books);
         let known = books.entry(key);
         let is_right = shown == Shown { held: books.text_of(key), error: known.error };
         (!is_right).then(|| format!("{shown:?}, where it is {known:?}"))
     }
 
     /// What a redirect leads to may have come before it changed.
-    fn is_where_it_leads(&self, key: &Key, books: &mut Books) -> Option<String> {
+    fn is_where_it_leads(&self, key: &Key, books: &Books) -> Option<String> {
         let shown = self.shown.get(&key.1).cloned().unwrap_or_default();
-        resolve_doubt(key, &shown, books);
         let (known, text) = (books.entry(key), books.text_of(key));
         let is_right = match (&text, known.held) {
             (Some(_), _) => shown.held == text,
@@ -136,9 +122,6 @@ impl Watched {
 
     fn is_one_or_other(&self, key: &Key, other: &str, books: &Books) -> Option<String> {
         let other = (CDS, other.to_owned());
-        if books.is_doubted(key) || books.is_doubted(&other) {
-            return None;
-        }
         let shown = self.shown.get(&key.1).and_then(|shown| shown.held.clone());
         let (first, other) = (books.text_of(key), books.text_of(&other));
         let is_right = shown == first || first.is_none() && (shown.is_none() || other.is_none() || shown == other);
@@ -163,9 +146,8 @@ impl Watched {
         };
         let left = self.shown.keys().find(|name| held(name).is_some() && !members.contains(*name));
         let wrong = members.iter().find(|name| {
-            let member = (CDS, (*name).clone());
-            let text = books.text_of(&member);
-            !books.is_doubted(&member) && text.is_some() && held(name) != text
+            let text = books.text_of(&(CDS, (*name).clone()));
+            text.is_some() && held(name) != text
         });
         left.or(wrong).map(|name| format!("{name}: {:?}, of {members:?}", self.shown.get(name)))
     }
@@ -190,12 +172,5 @@ impl Watched {
         if let Some(wrong) = wrong {
             books.fault(format!("{}: {wrong}", key.1));
         }
-    }
-}
-
-/// Who hears that something is gone knows it.
-fn resolve_doubt(key: &Key, shown: &Shown, books: &mut Books) {
-    if books.entry(key).doubted && shown.error == Some(Why::Absent) {
-        books.hears(key.clone(), Word::Gone, None);
     }
 }

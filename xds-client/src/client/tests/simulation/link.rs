@@ -11,6 +11,7 @@ use xds_transport::client::{Command, Event, Silence, Stream};
 
 use super::super::Protocol;
 use super::books::Books;
+use super::said::Sent;
 use super::server::{Server, Session};
 use crate::backoff::Backoff;
 use crate::bootstrap;
@@ -115,14 +116,14 @@ impl Link {
             self.turn(now, books);
         }
         happened |= self.consumer.has_more_commands();
-        happened |= self.send(now, server);
+        happened |= self.send(now, server, books);
         happened | self.receive(now, books)
     }
 
     fn connect(&mut self, now: Instant, server: &Server, books: &mut Books) {
         let connection = if server.up {
             self.session = Some(Session::new(self.protocol));
-            books.opened(self.id);
+            books.opened(self.id, now);
             self.upstream.connected(now)
         } else {
             books.ended(self.id, now);
@@ -132,7 +133,7 @@ impl Link {
     }
 
     /// Requests on their way, and what comes of those that arrived.
-    fn send(&mut self, now: Instant, server: &Server) -> bool {
+    fn send(&mut self, now: Instant, server: &Server, books: &mut Books) -> bool {
         let Some(session) = &mut self.session else { return false };
         let (mut happened, latency) = (false, Duration::from_millis(server.latency));
         while self.up.len() < self.window
@@ -140,6 +141,9 @@ impl Link {
             && let Some(request) = self.upstream.poll_transmit(now)
         {
             happened = true;
+            if self.protocol == Protocol::Sotw {
+                books.sent(self.id, Sent::read(&request));
+            }
             self.up.push_back((now + latency, request));
         }
         while let Some(request) = arrived(&mut self.up, now) {

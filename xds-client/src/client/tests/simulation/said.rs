@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::wire::{
-    Any, DeltaDiscoveryResponse, DiscoveryResponse, Resource as Wrapper, ResourceError, Status, WireResourceName,
+    Any, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Resource as Wrapper, ResourceError, Status,
+    WireResourceName,
 };
 
 use super::super::lists::{self, LISTS};
@@ -30,6 +31,24 @@ pub(super) struct Said {
     pub(super) words: Vec<(String, Word)>,
     /// The names that it has, where what is not among them is not there.
     pub(super) all: Option<BTreeSet<String>>,
+    pub(super) nonce: String,
+}
+
+/// What a request over SotW says.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) type_url: &'static str,
+    pub(super) names: BTreeSet<String>,
+    /// The response that it answers.
+    pub(super) nonce: String,
+}
+
+impl Sent {
+    pub(super) fn read(request: &[u8]) -> Self {
+        let DiscoveryRequest { type_url, resource_names, response_nonce, .. } =
+            DiscoveryRequest::decode(request).unwrap();
+        Self { type_url: static_type(&type_url), names: resource_names.into_iter().collect(), nonce: response_nonce }
+    }
 }
 
 impl Said {
@@ -45,7 +64,7 @@ impl Said {
         let gone = response.removed_resources.into_iter().map(|name| (name, Word::Gone));
         let errors = response.resource_errors.into_iter().map(of_error);
         let words = came.chain(gone).chain(errors).collect();
-        Self { type_url: static_type(&response.type_url), words, all: None }
+        Self { type_url: static_type(&response.type_url), words, all: None, nonce: response.nonce }
     }
 
     fn sotw(response: DiscoveryResponse) -> Self {
@@ -54,7 +73,7 @@ impl Said {
         let came = response.resources.into_iter().map(|any| of_wrapper(wrapped(any)));
         let words: Vec<_> = came.chain(response.resource_errors.into_iter().map(of_error)).collect();
         let names = words.iter().map(|(name, _)| name.clone()).collect();
-        Self { type_url, words, all: (type_url == CDS).then_some(names) }
+        Self { type_url, words, all: (type_url == CDS).then_some(names), nonce: response.nonce }
     }
 }
 

@@ -77,6 +77,8 @@ struct Asked {
     known: BTreeMap<String, i64>,
     /// A full state is due, whatever changed.
     due: bool,
+    /// The response that is to be answered before there is another (rule 129), over SotW.
+    waits_for: Option<u64>,
 }
 
 const ABSENT: i64 = 0;
@@ -120,6 +122,7 @@ impl Session {
 
     fn sotw_request(&mut self, request: &DiscoveryRequest) {
         let asked = self.types.entry(said::static_type(&request.type_url)).or_default();
+        asked.waits_for.take_if(|nonce| nonce.to_string() == request.response_nonce);
         let names: BTreeSet<_> = request.resource_names.iter().cloned().collect();
         asked.due |= is_full_state(&request.type_url) && names.iter().any(|name| !asked.names.contains(name));
         asked.known.retain(|known, _| names.contains(known));
@@ -129,7 +132,8 @@ impl Session {
     /// What it has to say now, of one type.
     pub(super) fn respond(&mut self, server: &Server) -> Option<Vec<u8>> {
         let protocol = self.protocol;
-        let news = self.types.iter_mut().find_map(|(type_url, asked)| {
+        let ready = self.types.iter_mut().filter(|(_, asked)| asked.waits_for.is_none());
+        let news = ready.into_iter().find_map(|(type_url, asked)| {
             let news = asked.news(type_url, server, protocol);
             (!news.is_empty() || asked.due).then_some((*type_url, news))
         });
@@ -162,7 +166,7 @@ impl Session {
     /// Of types of which a response has all there is, it has.
     fn sotw(&mut self, type_url: &'static str, news: &[News<'_>], server: &Server) -> Vec<u8> {
         let asked = self.types.entry(type_url).or_default();
-        asked.due = false;
+        (asked.due, asked.waits_for) = (false, Some(self.nonce));
         news.iter().for_each(|news| _ = asked.known.insert(news.name.clone(), news.version));
         let is_news = |name: &str| news.iter().any(|news| news.name == name);
         let wanted = |name: &str| asked.names.contains(name) && (is_full_state(type_url) || is_news(name));

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::{CDS, Protocol, features, now};
-use super::books::Books;
+use super::books::{Books, Why};
 use super::history::{AUTHORITIES, History, SERVERS, SLOTS, Setup, Step, uri_of};
 use super::link::{Link, Port};
 use super::said::Word;
@@ -160,7 +160,7 @@ impl World {
             Some(Word::List(members)) => members.clone(),
             _ => Vec::new(),
         };
-        if let Some(to) = leads_to.iter().find(|to| !known.doubted && !self.books.is_asked_for(&(CDS, (*to).clone()))) {
+        if let Some(to) = leads_to.iter().find(|to| !self.books.is_asked_for(&(CDS, (*to).clone()))) {
             self.books.fault(format!("{}: {to}, to which it leads, is not asked for", key.1));
         }
         let text = |text: &str| Some(Word::Text(text.to_owned()));
@@ -168,12 +168,16 @@ impl World {
         let is_right = !is_plain
             || match has {
                 Some(Has::Text(bad)) if history::is_bad(bad) => {
-                    known.error == Some(super::books::Why::Invalid) && (known.held.is_none() || !self.setup.drops)
+                    known.error == Some(Why::Invalid) && (known.held.is_none() || !self.setup.drops)
                 }
                 Some(Has::Text(good)) => known.held == text(good) && known.error.is_none(),
                 Some(Has::Error(_)) => known.error.is_some(),
-                // That a full state leaves out what another server said may be known to the one that said it alone.
-                None => silent || known.doubted || known.error.is_some() && (known.held.is_none() || !self.setup.drops),
+                // It was asked for after the last full state was written, and leaves it at that; or what it cannot send for now it
+                // does not have any more, which is not said.
+                None if known.crossed || matches!(known.error, Some(Why::Refused(code)) if history::passes(code)) => {
+                    true
+                }
+                None => silent || known.error.is_some() && (known.held.is_none() || !self.setup.drops),
                 Some(other) => panic!("{other:?}"),
             };
         if !is_right {

@@ -29,6 +29,10 @@ impl Sotw {
             return None;
         }
         let surely_read = answer.is_some() || !self.common.opened;
+        if self.full_state && !self.heard {
+            // All there is of these is yet to come, and need not be sent once more.
+            self.common.wanted.stay();
+        }
         // A name must be seen to leave before it comes again, or the server does not send it (rule 55).
         if surely_read {
             for crossed in std::mem::take(&mut self.left) {
@@ -42,6 +46,9 @@ impl Sotw {
         if !repeats {
             let names = self.name_all(now);
             self.names = encode(&names, self.common.selecting.as_deref());
+        }
+        if surely_read {
+            self.incomplete.values_mut().for_each(|is_next| *is_next = true);
         }
         // An origin that is silent because everything is as it was (rule 87) looks like one that has not answered, which
         // is no answer to a relay (rule 150).
@@ -77,6 +84,8 @@ impl Sotw {
 
     /// What the next request names, taken as told.
     fn name_all(&mut self, now: Instant) -> Vec<Interest> {
+        // A response to this may lack it, though it is there.
+        self.common.wanted.leaving().iter().for_each(|left| _ = self.incomplete.remove(left));
         let again: BTreeSet<_> =
             self.common.wanted.leaving().intersection(self.common.wanted.unsent()).cloned().collect();
         let mut names: Vec<_> = self.common.wanted.all();
@@ -100,8 +109,8 @@ impl Sotw {
 
     fn await_answers(&mut self, now: Instant, asked: Vec<Interest>) {
         for interest in asked {
-            if self.full_state && interest.is_collection() {
-                self.incomplete.insert(interest.clone());
+            if self.full_state {
+                self.incomplete.entry(interest.clone()).or_default();
             }
             if !self.is_cached(&interest) {
                 self.common.absences.asked(now, interest, &mut self.common.wanted);

@@ -1,6 +1,6 @@
 //! What a SotW response says of what is wanted.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::time::Instant;
 
 use xdstp_cache::Interest;
@@ -27,6 +27,7 @@ impl Sotw {
         // What fails is told anew after the first response of a stream, and a later full state repeats what is as it was.
         let recovers = !self.full_state || self.nonce.is_empty();
         self.nonce.clone_from(&response.nonce);
+        self.heard = true;
         if self.named == Named::Sent {
             self.named = Named::Crossed;
         }
@@ -60,7 +61,7 @@ impl Sotw {
         let mut removes = !update.removed.is_empty();
         if complete {
             removes = self.miss(&present, update);
-            self.complete(update);
+            self.complete(&present, update);
         }
         update.removed.sort_unstable();
         update.removed.dedup();
@@ -136,29 +137,33 @@ impl Sotw {
         removes
     }
 
-    /// A full state that was written after a collection was asked for holds all of it, but for what fails for a time.
-    fn complete(&mut self, update: &mut Update) {
+    /// A full state that was written after something was asked for holds all of it, but for what fails for a time.
+    fn complete(&mut self, present: &HashSet<ResourceName>, update: &mut Update) {
         if self.incomplete.is_empty() {
             return;
         }
-        let fails = |collection: &Interest| {
-            let mut passing = update.errors.iter().filter(|(_, error)| error.is_transient());
-            passing.any(|(name, _)| collection.as_str() == name.as_str())
-        };
-        let (later, complete): (BTreeSet<_>, BTreeSet<_>) =
-            std::mem::take(&mut self.incomplete).into_iter().partition(fails);
-        self.incomplete = later;
-        for collection in complete {
-            if self.common.wanted.wish(&collection).is_none() {
+        let passing = update.errors.iter().filter(|(_, error)| error.is_transient()).map(|(name, _)| name);
+        let failing: HashSet<_> = passing.chain(&self.failing).map(ResourceName::as_str).collect();
+        let removed: HashSet<_> = update.removed.iter().collect();
+        for (interest, is_sure) in std::mem::take(&mut self.incomplete) {
+            if self.common.wanted.wish(&interest).is_none() {
                 continue;
             }
-            if self.common.wanted.answer(&collection) {
-                update.answered.push(collection.clone());
+            let name = match &interest {
+                Interest::Name(name) if !name.is_glob() => Some(name),
+                _ => None,
+            };
+            if name.is_some_and(|name| present.contains(name) || removed.contains(name)) {
+                continue;
             }
-            if self.crossable {
-                self.incomplete.insert(collection);
-            } else {
-                update.complete.push(collection);
+            let fails = failing.contains(interest.as_str());
+            if !fails && name.is_none() && self.common.wanted.answer(&interest) {
+                update.answered.push(interest.clone());
+            }
+            match name {
+                _ if fails || !is_sure => _ = self.incomplete.insert(interest, is_sure),
+                Some(name) => update.lacking.push(name.clone()),
+                None => update.complete.push(interest),
             }
         }
     }

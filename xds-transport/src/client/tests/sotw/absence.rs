@@ -99,3 +99,60 @@ fn rule_076_what_was_refused_is_gone_when_a_full_state_lacks_it() {
         assert!(client.accept(&sotw(CDS, "v3", "n3", &[("b", "2")])).removed.is_empty(), "once");
     }
 }
+
+/// Who has it from elsewhere has it no longer: that it is not there was surely said after it was asked for.
+#[test]
+fn rule_076_what_a_full_state_lacks_that_was_read_before_it_was_written_is_told_apart() {
+    let mut client = clusters(&["a", "b"]);
+    client.subscribe(CDS, &["c"]);
+    client.sotw();
+    // It may have been written before `c` was read.
+    let update = client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    assert_eq!((lacking(&update), update.removed.len()), (vec!["b"], 0));
+    client.sotw();
+    let update = client.accept(&sotw(CDS, "v2", "n2", &[("a", "1")]));
+    assert_eq!(lacking(&update), ["c"], "and `b` once");
+    client.sotw();
+    assert!(lacking(&client.accept(&sotw(CDS, "v3", "n3", &[]))).is_empty(), "what came before is removed");
+}
+
+/// The server may write a response when it has read that, and not yet that they are asked for again.
+#[test]
+fn rule_076_what_left_and_was_asked_for_again_is_not_lacking() {
+    let mut client = clusters(&["a", "b"]);
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
+    client.sotw();
+    for names in [&["a"][..], &["a", "b"]] {
+        client.unsubscribe(CDS, &["b"]);
+        client.subscribe(CDS, &["b"]);
+        assert_eq!(client.sotw().unwrap().resource_names, ["a"]);
+        assert_eq!(client.sotw().unwrap().resource_names, ["a", "b"]);
+        let resources: Vec<_> = names.iter().map(|name| (*name, "1")).collect();
+        let update = client.accept(&sotw(CDS, "v2", "n2", &resources));
+        assert!(lacking(&update).is_empty() && update.removed.is_empty(), "{update:?}");
+        client.sotw();
+    }
+}
+
+#[test]
+fn rule_076_what_no_response_came_for_need_not_leave_to_be_sent() {
+    let mut client = clusters(&["a", "b"]);
+    client.unsubscribe(CDS, &["b"]);
+    client.subscribe(CDS, &["b"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["a", "b"]);
+    let update = client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    assert_eq!(lacking(&update), ["b"]);
+}
+
+/// What cannot be read may be it, and what fails for a time may be there.
+#[test]
+fn rule_076_what_may_be_there_is_not_lacking() {
+    let mut client = clusters(&["a", "b", "c"]);
+    let mut response = sotw(CDS, "v1", "n1", &[("a", "1")]);
+    response.resources.push(Any { type_url: CDS.into(), value: Bytes::from_static(b"\xff") });
+    assert!(lacking(&client.accept(&response)).is_empty());
+    client.sotw();
+    let mut response = sotw(CDS, "v2", "n2", &[("a", "1")]);
+    response.resource_errors.push(error("b", 14));
+    assert_eq!(lacking(&client.accept(&response)), ["c"]);
+}
