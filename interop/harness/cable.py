@@ -22,6 +22,10 @@ class Cable:
         self.ends, self.guard = set(), threading.Lock()
         threading.Thread(target=self.accept, daemon=True).start()
 
+    def leads_to(self):
+        """The port that the next connection goes to."""
+        return self.to_port
+
     def accept(self):
         """Takes connections until the listener is closed; a cut cable drops them at once."""
         while True:
@@ -34,7 +38,7 @@ class Cable:
                     near.close()
                     continue
                 try:
-                    far = socket.create_connection(("127.0.0.1", self.to_port))
+                    far = socket.create_connection(("127.0.0.1", self.leads_to()))
                 except OSError:
                     near.close()  # as nobody listens there, nobody does here
                     continue

@@ -126,7 +126,10 @@ pub struct Config {
     pub unknown: Unknown,
     /// How long a name that nobody wants any more stays subscribed upstream.
     pub linger: Duration,
-    /// How long a shutdown may take.
+    /// How long a relay that shuts down says so, and serves all the same, before it ends its streams: until whoever sends clients
+    /// to it has noticed.
+    pub drain_delay: Duration,
+    /// Within what time its streams are ended then.
     pub drain: Duration,
     /// Bounds on what peers may do.
     pub limits: Limits,
@@ -228,6 +231,7 @@ const DEFAULT_LINGER: Duration = Duration::from_secs(30);
 const DEFAULT_KEEPALIVE: Duration = Duration::from_secs(5 * 60);
 /// What servers of HTTP/2 are asked to bear at the least (RFC 9113, 6.5.2).
 const DEFAULT_STREAMS_PER_CONNECTION: NonZeroUsize = NonZeroUsize::new(100).unwrap();
+const DEFAULT_DRAIN_DELAY: Duration = Duration::ZERO;
 const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 
 impl Config {

@@ -15,6 +15,7 @@ pub mod config;
 mod connections;
 mod content;
 mod downstream;
+mod drain;
 mod error;
 mod exported;
 mod file_content;

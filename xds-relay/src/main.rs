@@ -212,7 +212,10 @@ async fn serve(
             () = following => Ok(()),
         }
     };
-    let drain = || reloader.config().drain;
+    let drain = || {
+        let times = reloader.config();
+        (times.drain_delay, times.drain)
+    };
     match until_stopped(running, stop, drain, async || signals.next().await).await {
         Some(result) => Ok(result?),
         None => Err(Failure::Interrupted),

@@ -89,7 +89,7 @@ impl Reloader {
     }
 
     /// Goes by another configuration where a relay that runs can, all at once: `clients`, where `listen` and `tls` are as they run;
-    /// `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain`, `log`, and of `limits` how many
+    /// `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
     /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be. All else needs a restart, and stays as it was.
     ///
     /// Streams that are open go on, but for those of clients that may not be there any more, which are ended as denied, and
@@ -163,7 +163,8 @@ impl Parts {
         if running.log != config.log && self.logging.change(config.log.clone()) {
             running.log.clone_from(&config.log);
         }
-        (running.unknown, running.drain) = (config.unknown, config.drain);
+        running.unknown = config.unknown;
+        (running.drain_delay, running.drain) = (config.drain_delay, config.drain);
         let (limits, new) = (&mut running.limits, &config.limits);
         (limits.streams, limits.new_streams_per_second) = (new.streams, new.new_streams_per_second);
         limits.load_report_streams = new.load_report_streams;

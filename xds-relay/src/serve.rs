@@ -18,6 +18,7 @@ use crate::client_status;
 use crate::config::{Address, Config};
 use crate::connections::{Limited, OpenCalls, Serving};
 use crate::downstream;
+use crate::drain;
 use crate::error::Error;
 use crate::file_content::FileContent;
 use crate::health::Health;
@@ -99,8 +100,9 @@ impl Relay {
         self.reloader.clone()
     }
 
-    /// Serves until `shutdown` resolves, then drains for at most the configured time: new streams are
-    /// refused, open ones are ended one after the other, so that their clients do not all move at once.
+    /// Serves until `shutdown` resolves, then drains: the relay says that it is not ready, and serves as before, for
+    /// [`drain_delay`](Config::drain_delay); then new streams are refused, and open ones are ended one after the other within
+    /// [`drain`](Config::drain), so that their clients do not all move at once.
     ///
     /// # Errors
     /// A server fails.
@@ -153,28 +155,36 @@ impl Relay {
             () = shutdown => {}
         }
         pages.drain();
-        let drain = reloader.config().drain;
         health.report(false).await;
-        let _ = stop_grpc.send(true);
-        let drained = async {
+        let times = reloader.config();
+        let streams = || core.streams();
+        let draining = async {
+            // Who has not noticed yet sends clients here, and they are served.
+            sleep(times.drain_delay).await;
+            let _ = stop_grpc.send(true);
             let ending = async {
-                end_streams(&core, drain / 2).await;
+                drain::end_streams(&streams, times.drain).await;
                 let _ = end_reports.send(true);
                 health.end().await;
                 // A connection without a call has nothing to wait for, whether its client listens or not.
-                let _ = open_calls.subscribe().wait_for(|open| *open == 0).await;
+                let mut open_calls = open_calls.subscribe();
+                tokio::select! {
+                    _ = open_calls.wait_for(|open| *open == 0) => {}
+                    () = drain::end_late_streams(&streams) => {}
+                }
                 sleep(LAST_WORDS).await;
             };
-            tokio::select! {
-                () = &mut grpc => {}
-                () = ending => {}
+            if timeout(times.drain, ending).await.is_err() {
+                tracing::warn!("streams were still open when the time to drain was over");
             }
         };
         tokio::select! {
-            ended = timeout(drain, drained) => if ended.is_err() {
-                tracing::warn!("streams were still open when the time to drain was over");
-            },
+            () = &mut grpc => {}
+            () = draining => {}
             result = &mut admin => result?,
+            () = &mut sweeping => {}
+            () = &mut following => {}
+            () = &mut reaching => {}
         }
         if let Some(keeping) = keeping {
             keeping.end().await;
@@ -183,16 +193,6 @@ impl Relay {
         // Whoever does not read his page: all is to be over a second after the drain.
         timeout(LAST_WORDS / 2, admin).await.unwrap_or(Ok(()))?;
         Ok(())
-    }
-}
-
-/// Ends every stream within `time`, evenly spread.
-async fn end_streams(core: &RelayCore, time: Duration) {
-    let streams = core.streams();
-    let pause = time.checked_div(u32::try_from(streams.len()).unwrap_or(u32::MAX)).unwrap_or_default();
-    for stream in streams {
-        stream.end("the relay is shutting down");
-        sleep(pause.min(Duration::from_millis(20))).await;
     }
 }
 

@@ -4,19 +4,22 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
+use humantime::format_duration;
 use tokio::sync::oneshot;
 
 /// Runs; the first signal says `stop`, the second one ends it where it is (`None`).
 pub(crate) async fn until_stopped<T>(
     running: impl Future<Output = T>,
     stop: oneshot::Sender<()>,
-    drain: impl Fn() -> Duration,
+    drain: impl Fn() -> (Duration, Duration),
     mut signal: impl AsyncFnMut() -> &'static str,
 ) -> Option<T> {
     let twice = async {
         let name = signal().await;
-        let drain = humantime::format_duration(drain());
-        tracing::info!("{name}: the relay ends when its streams are drained, in {drain} at most");
+        let (delay, drain) = drain();
+        let (delay, drain) = ((delay > Duration::ZERO).then(|| format_duration(delay)), format_duration(drain));
+        let delay = delay.map(|delay| format!("serves for {delay} more, and ")).unwrap_or_default();
+        tracing::info!("{name}: the relay {delay}ends when its streams are drained, in {drain} at most");
         drop(stop);
         let name = signal().await;
         tracing::warn!("{name}, a second signal: the relay ends at once, whether its streams are drained or not");
@@ -102,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    const DRAIN: Duration = Duration::from_secs(90);
+    const DRAIN: (Duration, Duration) = (Duration::ZERO, Duration::from_secs(90));
 
     /// One signal after the other, and then none.
     fn given(names: &'static [&'static str]) -> impl AsyncFnMut() -> &'static str {
@@ -131,6 +134,21 @@ mod tests {
         let (stop, stopped) = oneshot::channel();
         let drained = async { stopped.await.is_err() };
         assert_eq!(until_stopped(drained, stop, || DRAIN, given(&["SIGTERM"])).await, Some(true));
+    }
+
+    #[tokio::test]
+    async fn the_time_until_streams_are_ended_is_said_with_the_time_that_takes() {
+        let log = Log::default();
+        let lines = log.clone();
+        let writing = tracing_subscriber::fmt().with_writer(move || lines.clone()).without_time().with_target(false);
+        let _log = tracing::subscriber::set_default(writing.with_ansi(false).finish());
+        let (stop, stopped) = oneshot::channel();
+        let times = || (Duration::from_secs(5), DRAIN.1);
+        assert!(until_stopped(async { drop(stopped.await) }, stop, times, given(&["SIGTERM"])).await.is_some());
+        assert_eq!(
+            String::from_utf8(log.0.lock().unwrap().clone()).unwrap(),
+            " INFO SIGTERM: the relay serves for 5s more, and ends when its streams are drained, in 1m 30s at most\n"
+        );
     }
 
     #[tokio::test]

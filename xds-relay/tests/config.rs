@@ -33,7 +33,7 @@ fn every_field_but_origins_has_a_default() {
     assert_eq!(config.unknown, Unknown::End);
     assert_eq!((config.state, config.ready_when), (None, ReadyWhen::Started));
     assert_eq!(config.linger, Duration::from_secs(30));
-    assert_eq!(config.drain, Duration::from_secs(10));
+    assert_eq!((config.drain_delay, config.drain), (Duration::ZERO, Duration::from_secs(10)));
     assert_eq!(config.limits.max_request_bytes, 16 << 20);
     assert_eq!(config.limits.max_response_bytes, 64 << 20);
     let [origin] = config.origins.as_slice() else { panic!("{:?}", config.origins) };
@@ -74,6 +74,7 @@ state: { path: kept, secrets: omit }
 ready_when: last_known_good
 unknown: wait
 linger: 1m 30s
+drain_delay: 5s
 drain: 500ms
 limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, max_upstream_request_bytes: 2 MiB, names_per_stream: 2, names: 3, types_per_stream: 10, parameter_sets_per_stream: 16,
           unfinished_request_bytes: 1 MiB, preface: 11s, first_request: 12s, stream_age: 13s, admin_idle: 14s,
@@ -117,6 +118,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, m
     assert_eq!(config.ready_when, ReadyWhen::LastKnownGood);
     assert_eq!(config.unknown, Unknown::Wait);
     assert_eq!((config.linger, config.drain), (Duration::from_secs(90), Duration::from_millis(500)));
+    assert_eq!(config.drain_delay, Duration::from_secs(5));
     let limits = config.limits;
     assert_eq!(limits.connections.map(std::num::NonZero::get), Some(10));
     assert_eq!((limits.max_request_bytes, limits.max_response_bytes), (4096, 1 << 30));

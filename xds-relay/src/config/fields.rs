@@ -19,6 +19,7 @@ pub(super) const FIELDS: &[&str] = &[
     "node_parameters",
     "unknown",
     "linger",
+    "drain_delay",
     "drain",
     "limits",
     "log",

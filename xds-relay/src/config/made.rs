@@ -8,7 +8,7 @@ use xds_transport::{Dialect, Protocol};
 
 use super::own_address::OwnAddresses;
 use super::{
-    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
+    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_DRAIN_DELAY, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
     DEFAULT_STREAMS_PER_CONNECTION, Limits, ListenTls, LogFilter, Node, Origin, OriginKind, OriginTls, ReadyWhen,
     ServerAddress, Unknown, XdstpStreams,
 };
@@ -62,6 +62,7 @@ impl Config {
             node_parameters: BTreeMap::new(),
             unknown: Unknown::default(),
             linger: DEFAULT_LINGER,
+            drain_delay: DEFAULT_DRAIN_DELAY,
             drain: DEFAULT_DRAIN,
             limits: Limits::default(),
             log: LogFilter::default(),

@@ -11,8 +11,9 @@ use xds_transport::{Dialect, Protocol};
 use xdstp_client::UnixAddress;
 
 use super::{
-    Config, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN, DEFAULT_STREAMS_PER_CONNECTION, Locality,
-    LogFilter, LogFilterError, Node, NodeField, Origin, OriginKind, ServerAddress, Unknown, XdstpStreams,
+    Config, DEFAULT_DRAIN, DEFAULT_DRAIN_DELAY, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
+    DEFAULT_STREAMS_PER_CONNECTION, Locality, LogFilter, LogFilterError, Node, NodeField, Origin, OriginKind,
+    ServerAddress, Unknown, XdstpStreams,
     aggregation::aggregation,
     clients,
     listening::{Admin, address, admin, unix},
@@ -61,6 +62,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let node_parameters = root.field("node_parameters", node_parameters)?.unwrap_or_default();
     let unknown = root.field("unknown", unknown)?.unwrap_or_default();
     let linger = root.field("linger", duration)?.unwrap_or(DEFAULT_LINGER);
+    let drain_delay = root.field("drain_delay", duration)?.unwrap_or(DEFAULT_DRAIN_DELAY);
     let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
     let limits = root.field("limits", limits)?.unwrap_or_default();
     let log = root.field("log", log_filter)?.unwrap_or_default();
@@ -88,6 +90,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         node_parameters,
         unknown,
         linger,
+        drain_delay,
         drain,
         limits,
         log,

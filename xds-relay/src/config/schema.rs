@@ -92,7 +92,7 @@ fn of_root(schema: &Schema, field: &str) -> Value {
         "dynamic_parameters" => one_of(&["final", "draft"]),
         "node_parameters" => json!({ "type": "object", "additionalProperties": text(), "minProperties": 1 }),
         "unknown" => one_of(&["end", "wait"]),
-        "linger" | "drain" => duration(),
+        "linger" | "drain_delay" | "drain" => duration(),
         "limits" => schema.object("limits.", &limits::keys(), of_limits),
         _ => text(),
     }

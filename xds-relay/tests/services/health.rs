@@ -6,9 +6,9 @@ use crate::Running;
 use crate::stream::{Call, framed, in_time};
 
 pub(super) const CHECK: &str = "/grpc.health.v1.Health/Check";
-const WATCH: &str = "/grpc.health.v1.Health/Watch";
-const SERVING: &[u8] = &[8, 1];
-const NOT_SERVING: &[u8] = &[8, 2];
+pub(super) const WATCH: &str = "/grpc.health.v1.Health/Watch";
+pub(super) const SERVING: &[u8] = &[8, 1];
+pub(super) const NOT_SERVING: &[u8] = &[8, 2];
 const ADS: &str = "envoy.service.discovery.v3.AggregatedDiscoveryService";
 
 pub(super) async fn asked(relay: &Running, path: &str, service: &str) -> Call {

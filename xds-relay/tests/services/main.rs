@@ -13,6 +13,7 @@ mod api;
 mod client_status;
 mod clients;
 mod connections;
+mod drain;
 mod failover;
 mod health;
 mod html;

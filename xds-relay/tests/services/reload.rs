@@ -15,7 +15,7 @@ const CHANGED: (i32, &str) =
     (14, "what this client may ask for has changed in what it asks for: it is told when it comes back");
 
 /// Has a relay go by other rules, and by more.
-async fn reload(relay: &Running, directory: &Path, rules: &str, more: &str) -> Result<Reloaded, String> {
+pub(crate) async fn reload(relay: &Running, directory: &Path, rules: &str, more: &str) -> Result<Reloaded, String> {
     let (mut before, reloader) = (relay.reloader.config(), relay.reloader.clone());
     let rules = rules.replace('$', &format!("{}/", directory.display()));
     let clients = if rules == "none" { String::new() } else { format!("clients: {rules}") };

@@ -1,0 +1,49 @@
+//! A relay that is asked to stop: it serves until clients are sent elsewhere, and then ends their streams.
+
+use crate::clients::{ask, ends, open, relay, serve_seconds, told};
+use crate::health::{NOT_SERVING, SERVING, WATCH, asked};
+use crate::limits::CLUSTERS;
+use crate::loops::page;
+use crate::reload::reload;
+use crate::stream::in_time;
+
+const ANY: &str = "[{ match: { any: true } }]";
+
+#[tokio::test]
+async fn until_its_streams_are_ended_it_serves_as_before_and_says_that_it_is_not_ready() {
+    let (mut relay, directory) = relay(ANY).await;
+    // As long as this lasts, nothing else can have ended a stream.
+    let reloaded = reload(&relay, directory.path(), ANY, r#"{ "drain_delay": "1h" }"#).await.unwrap();
+    assert_eq!(reloaded.applied, ["drain_delay"]);
+    let mut stream = open(&relay, &[]).await;
+    ask(&mut stream, CLUSTERS, &["shop/a"], "n").await;
+    assert_eq!(told(&mut stream).await, ["+shop/a"]);
+    let mut watch = asked(&relay, WATCH, "").await;
+    assert_eq!(watch.message().await.as_deref(), Some(SERVING));
+
+    relay.stop();
+    assert_eq!(watch.message().await.as_deref(), Some(NOT_SERVING));
+    let ready = page(&relay, "/readyz").await;
+    assert!(ready.starts_with("HTTP/1.1 503") && ready.ends_with("not ready: shutting down\n"), "{ready}");
+    serve_seconds(directory.path(), 2);
+    assert_eq!(told(&mut stream).await, ["+shop/a"], "a stream that is open");
+    assert_eq!(ends(&relay, &[]).await, None, "one that is opened now");
+}
+
+#[tokio::test]
+async fn then_streams_are_ended_for_their_clients_to_come_back_elsewhere() {
+    let (mut relay, directory) = relay(ANY).await;
+    reload(&relay, directory.path(), ANY, r#"{ "drain_delay": "50ms", "drain": "1m" }"#).await.unwrap();
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let mut stream = open(&relay, &[]).await;
+        ask(&mut stream, CLUSTERS, &["shop/a"], "n").await;
+        assert_eq!(told(&mut stream).await, ["+shop/a"]);
+        streams.push(stream);
+    }
+    relay.stop();
+    for mut stream in streams {
+        assert_eq!(stream.status().await, (14, "the relay is shutting down".to_owned()));
+    }
+    in_time(relay.stopped()).await;
+}
