@@ -3,8 +3,8 @@
 mod alternatives;
 mod brought;
 mod cascades;
-mod documents;
 mod defects;
+mod documents;
 mod dpds;
 mod dpds_histories;
 mod errors;
