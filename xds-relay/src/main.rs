@@ -16,6 +16,8 @@ use xds_relay::{
 
 mod causes;
 mod convert;
+#[cfg(feature = "file-origin")]
+mod import;
 mod keys;
 mod log;
 mod reading;
@@ -73,6 +75,9 @@ enum Command {
     Keys(keys::Arguments),
     /// Print the configuration that a bootstrap file of envoyproxy/xds-relay comes to
     Convert(convert::Arguments),
+    /// Make files that the relay serves out of what an Envoy has in its own file
+    #[cfg(feature = "file-origin")]
+    Import(import::Arguments),
     /// Print a JSON Schema of the configuration, for editors
     Schema,
 }
@@ -85,6 +90,7 @@ Examples:
   xds-relay --config relay.yaml --log info,xds_relay=debug
   xds-relay schema >relay.schema.json            for an editor
   xds-relay convert bootstrap.yaml --aggregation rules.yaml >relay.yaml
+  xds-relay import envoy.yaml --to mesh           files to serve, of what an Envoy has in its own
   xds-relay keys --rules rules.yaml <requests    what do aggregation rules make of requests, and why?
 
 SIGTERM or SIGINT (^C) drains, for as long as the configuration allows, and exits with 0; a second one exits at once, with
@@ -101,6 +107,8 @@ fn main() -> ExitCode {
             Ok(())
         }
         Some(Command::Convert(arguments)) => convert::run(&arguments),
+        #[cfg(feature = "file-origin")]
+        Some(Command::Import(arguments)) => import::run(&arguments),
         Some(Command::Keys(arguments)) => keys::run(&arguments).map_err(Failure::from),
         None => {
             let file = arguments.config.clone();
@@ -114,6 +122,8 @@ fn main() -> ExitCode {
         Err(failure) => {
             eprintln!("xds-relay: {}", causes::with_causes(&failure));
             ExitCode::from(match failure {
+                #[cfg(feature = "file-origin")]
+                Failure::Import(import::Failure::Read(_)) => BAD_CONFIGURATION,
                 Failure::Config(_)
                 | Failure::Rules(_)
                 | Failure::Keys(keys::Failure::Rules(_))
@@ -132,6 +142,9 @@ enum Failure {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Keys(#[from] keys::Failure),
+    #[cfg(feature = "file-origin")]
+    #[error(transparent)]
+    Import(#[from] import::Failure),
     #[error(transparent)]
     Rules(#[from] xds_relay::aggregation::RulesError),
     #[error("cannot write the example mesh")]
