@@ -47,6 +47,7 @@
 //!     names: Quota::new("names", "names", 1000),
 //!     authorities_per_stream: 10,
 //!     names_per_turn: 100,
+//!     lingering: Quota::new("lingering_names", "lingering names", 1000),
 //! };
 //! let federation = Federation::new(Settings {
 //!     origins: vec![Arc::new(origin)],

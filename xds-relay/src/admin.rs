@@ -30,6 +30,7 @@ mod idle;
 mod inspect;
 mod logging;
 mod look;
+mod original;
 mod preface;
 mod secured;
 mod tokens;
@@ -77,6 +78,7 @@ where
     let hosts = middleware::from_fn_with_state(access, hosts::check);
     let router = Router::new()
         .merge(html::routes())
+        .merge(original::routes())
         .route("/config_dump", get(config_dump))
         .route("/logging", get(logging::tell).post(logging::change))
         .route("/metrics", get(metrics))
@@ -90,6 +92,7 @@ where
         .route_layer(hosts)
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .route("/ready", get(ready))
         .fallback(html::no_such_page)
         .layer(middleware::map_response(html::guard))
         .with_state(pages);

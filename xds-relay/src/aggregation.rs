@@ -48,7 +48,6 @@ mod evaluate;
 mod explain;
 mod go_regexp;
 mod key;
-mod message;
 mod model;
 mod pattern;
 mod read;
@@ -116,6 +115,11 @@ impl Rules {
             .map_err(|error| RulesError::in_document(file, error))?;
         let digest = hex(&Sha256::digest(text));
         Ok(Self { fragments, reading, warnings: reader.warnings.of(file), digest })
+    }
+
+    /// Whether it makes a difference that the first rule alone counts that matches.
+    pub(crate) fn depend_on_reading(&self) -> bool {
+        self.fragments.iter().any(|fragment| fragment.rules.len() > 1)
     }
 
     /// What tells them from others, and how they are read.

@@ -19,6 +19,7 @@ use crate::yaml;
 
 mod address;
 mod aggregation;
+mod bootstrap;
 mod cidr;
 mod clients;
 mod environment;
@@ -47,6 +48,7 @@ pub(crate) use self::limits::LIMITS;
 pub use self::{
     address::{Address, ServerAddress},
     aggregation::{Aggregation, Unmatched},
+    bootstrap::{Bootstrap, BootstrapNote},
     cidr::Cidr,
     clients::{ClientMatch, ClientRule},
     error::ConfigError,

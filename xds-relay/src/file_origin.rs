@@ -42,6 +42,7 @@ mod descriptors;
 mod document;
 mod encode;
 mod error;
+mod import;
 mod load;
 mod name;
 mod redact;
@@ -53,6 +54,7 @@ mod wrapper;
 
 pub use self::descriptors::{Descriptors, DescriptorsError};
 pub use self::error::FileError;
+pub use self::import::{Import, ImportedFile, import, import_file};
 pub(crate) use self::load::load_origin;
 pub use self::load::{load, load_embedded};
 pub(crate) use self::redact::without_secrets;

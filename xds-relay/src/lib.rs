@@ -31,6 +31,7 @@ mod logging;
 pub mod metrics;
 mod origins;
 mod pages;
+mod proto_json;
 mod reached;
 pub mod relay_core;
 mod reload;

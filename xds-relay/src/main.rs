@@ -6,15 +6,18 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use tokio::sync::oneshot;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use xds_relay::{
     Config, ConfigError, ExampleMesh, FileContent, Relay, RelayBuilder,
-    config::{Address, Aggregation, LogFilter, Origin},
+    config::{Address, Aggregation, Bootstrap, BootstrapNote, LogFilter, Origin},
 };
 
 mod causes;
+mod convert;
+#[cfg(feature = "file-origin")]
+mod import;
 mod keys;
 mod log;
 mod reading;
@@ -39,8 +42,8 @@ struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
 
-    /// The configuration, a YAML file
-    #[arg(long, short, value_name = "FILE")]
+    /// The configuration, a YAML file; or a bootstrap file of envoyproxy/xds-relay, whose other options are taken, too
+    #[arg(long, short, value_name = "FILE", alias = "config-file")]
     config: Option<PathBuf>,
 
     /// Aggregation rules, a YAML file, in place of those of the configuration
@@ -51,15 +54,30 @@ struct Arguments {
     #[arg(long, requires = "config")]
     check: bool,
 
+    /// Run, or check as `--check` does
+    #[arg(long, short, value_name = "MODE", default_value = "serve", requires_if("validate", "config"))]
+    mode: Mode,
+
     /// What to log, in place of what the configuration says: a level, or TARGET=LEVEL,…
-    #[arg(long, value_name = "FILTER", env = "XDS_RELAY_LOG")]
+    #[arg(long, short, value_name = "FILTER", env = "XDS_RELAY_LOG", alias = "log-level")]
     log: Option<LogFilter>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    Serve,
+    Validate,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Say which key requests have by aggregation rules, and why
     Keys(keys::Arguments),
+    /// Print the configuration that a bootstrap file of envoyproxy/xds-relay comes to
+    Convert(convert::Arguments),
+    /// Make files that the relay serves out of what an Envoy has in its own file
+    #[cfg(feature = "file-origin")]
+    Import(import::Arguments),
     /// Print a JSON Schema of the configuration, for editors
     Schema,
 }
@@ -71,6 +89,8 @@ Examples:
   xds-relay --config relay.yaml                  run it
   xds-relay --config relay.yaml --log info,xds_relay=debug
   xds-relay schema >relay.schema.json            for an editor
+  xds-relay convert bootstrap.yaml --aggregation rules.yaml >relay.yaml
+  xds-relay import envoy.yaml --to mesh           files to serve, of what an Envoy has in its own
   xds-relay keys --rules rules.yaml <requests    what do aggregation rules make of requests, and why?
 
 SIGTERM or SIGINT (^C) drains, for as long as the configuration allows, and exits with 0; a second one exits at once, with
@@ -86,6 +106,9 @@ fn main() -> ExitCode {
             say(&format!("{:#}\n", Config::schema()));
             Ok(())
         }
+        Some(Command::Convert(arguments)) => convert::run(&arguments),
+        #[cfg(feature = "file-origin")]
+        Some(Command::Import(arguments)) => import::run(&arguments),
         Some(Command::Keys(arguments)) => keys::run(&arguments).map_err(Failure::from),
         None => {
             let file = arguments.config.clone();
@@ -99,7 +122,10 @@ fn main() -> ExitCode {
         Err(failure) => {
             eprintln!("xds-relay: {}", causes::with_causes(&failure));
             ExitCode::from(match failure {
+                #[cfg(feature = "file-origin")]
+                Failure::Import(import::Failure::Read(_)) => BAD_CONFIGURATION,
                 Failure::Config(_)
+                | Failure::Rules(_)
                 | Failure::Keys(keys::Failure::Rules(_))
                 | Failure::Relay(
                     xds_relay::Error::Origin { .. } | xds_relay::Error::Field { .. } | xds_relay::Error::Aggregation(_),
@@ -116,6 +142,11 @@ enum Failure {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Keys(#[from] keys::Failure),
+    #[cfg(feature = "file-origin")]
+    #[error(transparent)]
+    Import(#[from] import::Failure),
+    #[error(transparent)]
+    Rules(#[from] xds_relay::aggregation::RulesError),
     #[error("cannot write the example mesh")]
     Example(#[source] io::Error),
     #[error("cannot start")]
@@ -147,14 +178,20 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         }
     };
     let source = Source { file, aggregation_rules: arguments.aggregation_rules, log: arguments.log };
-    let config = source.load()?;
-    if arguments.check {
+    let (config, notes) = source.load_with_notes()?;
+    if arguments.check || arguments.mode == Mode::Validate {
+        for note in &notes {
+            eprintln!("xds-relay: note: {note}");
+        }
         let files = xds_relay::check(&config)?;
         say(&format!("good: {}\n", summary(&config, &files)));
         return Ok(());
     }
     let (logging, set_log) = log::to_stderr(&config.log);
     logging.init();
+    for note in &notes {
+        tracing::warn!("{note}");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::Start)?;
     let relay = Relay::builder(config.clone()).log(set_log);
     let result = runtime.block_on(serve(source, config, relay, example.as_ref()));
@@ -173,14 +210,31 @@ struct Source {
 
 impl Source {
     fn load(&self) -> Result<Config, Failure> {
-        let mut config = Config::load(&self.file)?;
-        if let Some(rules) = &self.aggregation_rules {
-            config.aggregation.get_or_insert_with(|| Aggregation::new(rules)).rules.clone_from(rules);
-        }
+        self.load_with_notes().map(|(config, _)| config)
+    }
+
+    /// And what is otherwise than in the original, if the file is one of that.
+    fn load_with_notes(&self) -> Result<(Config, Vec<BootstrapNote>), Failure> {
+        let (mut config, notes) = match Bootstrap::load_if_one(&self.file)? {
+            Some(mut bootstrap) => {
+                if let Some(rules) = &self.aggregation_rules {
+                    bootstrap.share_by_rules(rules)?;
+                }
+                let notes = bootstrap.notes().to_vec();
+                (bootstrap.into_config(), notes)
+            }
+            None => {
+                let mut config = Config::load(&self.file)?;
+                if let Some(rules) = &self.aggregation_rules {
+                    config.aggregation.get_or_insert_with(|| Aggregation::new(rules)).rules.clone_from(rules);
+                }
+                (config, Vec::new())
+            }
+        };
         if let Some(log) = &self.log {
             config.log.clone_from(log);
         }
-        Ok(config)
+        Ok((config, notes))
     }
 }
 

@@ -290,6 +290,9 @@ async fn an_unknown_page_is_answered_with_the_list() {
     assert_eq!(status, 404);
     assert!(body.contains("/config_dump"), "{body}");
     assert_eq!(admin.request("POST", "/healthz").await.0, 405, "nothing can be changed here");
+    assert_eq!(admin.request("GET", "/log_level/debug").await.0, 405, "a look changes nothing");
+    assert_eq!(admin.request("POST", "/log_level/debug").await.0, 404, "it is not this relay that says what is logged");
+    assert_eq!(admin.request("GET", "/log_level").await.2, admin.request("GET", "/logging").await.2);
     admin.stop().await;
 }
 

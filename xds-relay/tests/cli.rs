@@ -248,3 +248,53 @@ fn the_schema_is_json_for_editors() {
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(schema["properties"]["linger"]["default"], "30s");
 }
+
+/// As its command line was: `-c`, `-a`, `-l`, `-m`; and what it is converted to.
+#[test]
+fn the_files_and_options_of_envoyproxys_relay_are_taken() {
+    let (directory, bootstrap) = file(
+        "server: { address: { address: 127.0.0.1, port_value: 9991 } }\n\
+         origin_server: { address: { address: 127.0.0.1, port_value: 18000 } }\n\
+         logging: { level: DEBUG }\ncache: { ttl: 600s, max_entries: 1000 }\n\
+         admin: { address: { address: 127.0.0.1, port_value: 6070 } }\n\
+         metrics_sink: { statsd: { address: { address: 12.34.56.78, port_value: 9012 }, root_prefix: x, flush_interval: 1s } }\n",
+    );
+    let rules = directory.path().join("rules.yaml");
+    fs::write(&rules, "fragments: [{ rules: [{ match: { any_match: true }, result: { string_fragment: a } }] }]")
+        .unwrap();
+    let run = |arguments: &[&str]| relay().args(arguments).output().unwrap();
+    let (from, by) = (bootstrap.to_str().unwrap(), rules.to_str().unwrap());
+    let good = "good: listen 127.0.0.1:9991, admin 127.0.0.1:6070, origins origin\n";
+    for arguments in [
+        &["-c", from, "-a", by, "-l", "INFO", "-m", "validate"][..],
+        &["--config-file", from, "--aggregation-rules", by, "--log-level", "debug", "--mode", "validate"],
+        &["-c", from, "--check"],
+    ] {
+        let output = run(arguments);
+        assert_eq!(text(&output.stdout), good, "{output:?}");
+        assert!(text(&output.stderr).contains(":6:25: metrics_sink.statsd: "), "{output:?}");
+    }
+
+    let converted = run(&["convert", from, "--aggregation", by]);
+    assert_eq!(converted.status.code(), Some(0), "{converted:?}");
+    assert!(text(&converted.stderr).contains("note: "), "{converted:?}");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let config = elsewhere.path().join("relay.yaml");
+    fs::write(&config, &converted.stdout).unwrap();
+    assert_eq!(text(&check(&config).stdout), good);
+
+    fs::write(&bootstrap, "origin_server: { address: 1 }\n").unwrap();
+    for arguments in [&["convert", from][..], &["-c", from, "-m", "validate"], &["-c", from, "-a", by]] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+        let place = format!("xds-relay: {from}:1:1: server: value is required\n");
+        assert_eq!(text(&output.stderr), place);
+    }
+    let output = run(&["-c", from, "-m", "foo"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("invalid value 'foo' for '--mode <MODE>'"), "{output:?}");
+    let output = run(&["convert", "no/such.yaml"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).starts_with("xds-relay: no/such.yaml: "), "{output:?}");
+}

@@ -93,6 +93,7 @@ impl Origins {
                 names: none("names"),
                 authorities_per_stream: usize::MAX,
                 names_per_turn: NAMES_PER_TURN,
+                lingering: none("lingering names"),
             },
             interner,
             last_known_good: self.last_known_good.clone(),

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use xdstp_cache::{Selector, TypeUrl};
 use xdstp_uri::Locator;
 
+use crate::federation::demand::Linger;
 use crate::federation::interner::Interner;
 use crate::federation::last_known_good::LastKnownGood;
 use crate::federation::lock::lock;
@@ -29,8 +30,8 @@ pub struct Federation {
     authorities: Arc<Authorities>,
     /// Who it is where it does not speak for anybody, encoded.
     node: Bytes,
-    /// How long a name that nobody wants any more stays subscribed upstream.
-    linger: Duration,
+    /// How long a name that nobody wants any more stays subscribed upstream, and how many do.
+    linger: Linger,
     pub(crate) limits: Limits,
     /// What is equal in different node groups, for as long as anybody holds it.
     interner: Arc<Interner>,
@@ -71,6 +72,9 @@ pub struct Limits {
     pub authorities_per_stream: usize,
     /// How many names are looked at under one hold of a scope's lock.
     pub names_per_turn: usize,
+    /// Names, globs and wildcards that nobody wants any more and that stay subscribed: beyond that, those are given up that
+    /// would be first.
+    pub lingering: Arc<Quota>,
 }
 
 impl Federation {
@@ -78,6 +82,7 @@ impl Federation {
     pub fn new(settings: Settings) -> Arc<Self> {
         let Settings { origins, authorities, node, linger, limits, interner, last_known_good } = settings;
         let (scopes, routes) = (Mutex::default(), AtomicU64::new(0));
+        let linger = Linger { time: linger, room: limits.lingering.clone() };
         Arc::new(Self { origins, authorities, node, linger, limits, interner, last_known_good, scopes, routes })
     }
 
@@ -279,7 +284,7 @@ impl Federation {
             (true, None) => Scope::authoritative(key.clone(), position, slice),
             (true, Some(terms)) => Scope::authoritative(key.clone(), position, slice).on(terms),
             (false, Some(terms)) => Scope::watched(key.clone(), position, room, slice, terms),
-            (false, None) => Scope::streamed(key.clone(), position, self.linger, room, slice),
+            (false, None) => Scope::streamed(key.clone(), position, self.linger.clone(), room, slice),
         };
         let kept = self.last_known_good.as_ref().filter(|_| !is_authoritative);
         let scope = match kept.and_then(|kept| kept.load(&key, position)) {

@@ -1,6 +1,7 @@
 //! What a scope wants of its origin: the union of its subscribers' interest, and what lingers (rule 141).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use xds_transport::client::Command;
@@ -10,11 +11,12 @@ use xdstp_uri::ResourceName;
 #[cfg(test)]
 use crate::federation::faults::{Fault, planted};
 use crate::federation::request_room::RequestRoom;
+use crate::federation::share::{Quota, Share};
 use crate::federation::telling::Telling;
 pub(crate) use crate::federation::telling::Wish;
 
 pub(crate) struct Demand {
-    linger: Duration,
+    linger: Linger,
     /// What is subscribed upstream, or will be when the asks are taken.
     wanted: BTreeSet<Wish>,
     /// What its first server is told of that.
@@ -25,16 +27,30 @@ pub(crate) struct Demand {
     ended: BTreeMap<usize, Telling>,
     /// What nobody wants any more since the last look at the clock.
     left: BTreeSet<Wish>,
-    /// What nobody wants any more, and until when it stays subscribed.
-    lingering: BTreeMap<Wish, Instant>,
+    /// What nobody wants any more, until when it stays subscribed, and its room among all that lingers.
+    lingering: BTreeMap<Wish, (Instant, Option<Share>)>,
     /// The same by time, but for those that stay because the origin is away.
     due: BTreeSet<(Instant, Wish)>,
 }
 
+/// What nobody wants any more stays subscribed: for so long, and so much of it in all scopes together.
+#[derive(Clone)]
+pub(crate) struct Linger {
+    pub(crate) time: Duration,
+    pub(crate) room: Arc<Quota>,
+}
+
+impl From<Duration> for Linger {
+    /// However much it is.
+    fn from(time: Duration) -> Self {
+        Self { time, room: Quota::new("lingering_names", "lingering names", usize::MAX) }
+    }
+}
+
 impl Demand {
-    pub(crate) fn new(linger: Duration) -> Self {
+    pub(crate) fn new(linger: impl Into<Linger>) -> Self {
         Self {
-            linger,
+            linger: linger.into(),
             wanted: BTreeSet::new(),
             first: Telling::default(),
             others: Vec::new(),
@@ -67,7 +83,8 @@ impl Demand {
     }
 
     /// Gives up what lingered long enough, unless it `stays`, and notes what was left: of either not more than `most` at
-    /// once. What is given up is returned, and whether there may be more to do.
+    /// once. What is given up is returned, and whether there may be more to do. What there is no room for is given up
+    /// whether it stays or not.
     pub(crate) fn expire(
         &mut self,
         now: Instant,
@@ -75,11 +92,11 @@ impl Demand {
         connected: bool,
         stays: impl Fn(&Wish) -> bool,
     ) -> (Vec<Wish>, bool) {
-        self.note_left(now, most);
+        let mut crowded_out = self.note_left(now, most);
         let mut over = Vec::new();
         if connected && self.due.len() < self.lingering.len() {
             // The origin is back.
-            let overdue = self.lingering.iter().filter(|(_, until)| **until <= now);
+            let overdue = self.lingering.iter().filter(|(_, (until, _))| *until <= now);
             over.extend(overdue.map(|(wish, _)| wish.clone()).take(most));
         }
         while over.len() < most
@@ -93,22 +110,41 @@ impl Demand {
             let gives_up = connected || !stays(wish);
             gives_up && self.give_up(wish)
         });
-        (over, more)
+        crowded_out.append(&mut over);
+        (crowded_out, more)
     }
 
     /// Gives up what lingers and does not `stay`, however long it has: what that is, is returned.
     pub(crate) fn forgo(&mut self, now: Instant, stays: impl Fn(&Wish) -> bool) -> Vec<Wish> {
-        self.note_left(now, usize::MAX);
+        let mut crowded_out = self.note_left(now, usize::MAX);
         let mut over: Vec<_> = self.lingering.keys().filter(|wish| !stays(wish)).cloned().collect();
         over.retain(|wish| self.give_up(wish));
-        over
+        crowded_out.append(&mut over);
+        crowded_out
     }
 
-    fn note_left(&mut self, now: Instant, most: usize) {
+    /// What there is no room for then is returned: it is given up, what would be soonest first.
+    fn note_left(&mut self, now: Instant, most: usize) -> Vec<Wish> {
+        let (until, mut crowded_out) = (now + self.linger.time, Vec::new());
         for _ in 0..most {
-            let Some(wish) = self.left.pop_first() else { return };
-            self.lingering.insert(wish.clone(), now + self.linger);
-            self.due.insert((now + self.linger, wish));
+            let Some(wish) = self.left.pop_first() else { break };
+            self.lingering.insert(wish.clone(), (until, None));
+            self.due.insert((until, wish.clone()));
+            self.make_room(&wish, &mut crowded_out);
+        }
+        crowded_out
+    }
+
+    fn make_room(&mut self, wish: &Wish, crowded_out: &mut Vec<Wish>) {
+        while let Some((_, share)) = self.lingering.get_mut(wish) {
+            if let Ok(room) = self.linger.room.take() {
+                *share = Some(room);
+                return;
+            }
+            // It is among them itself, so that this ends.
+            let Some((_, soonest)) = self.due.first().cloned() else { return };
+            self.give_up(&soonest);
+            crowded_out.push(soonest);
         }
     }
 
@@ -123,11 +159,11 @@ impl Demand {
     }
 
     fn forget_time(&mut self, wish: &Wish) -> bool {
-        let until = self.lingering.remove(wish);
-        if let Some(until) = until {
-            self.due.remove(&(until, wish.clone()));
+        let lingering = self.lingering.remove(wish);
+        if let Some((until, _)) = &lingering {
+            self.due.remove(&(*until, wish.clone()));
         }
-        until.is_some()
+        lingering.is_some()
     }
 
     /// What a server must be told, once, and its requests have room for: `most` at a time. Whether there is more.

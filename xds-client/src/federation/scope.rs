@@ -12,7 +12,7 @@ use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Cache, Options, Resource, TypeUrl, Version, Woken};
 
-use crate::federation::demand::Demand;
+use crate::federation::demand::{Demand, Linger};
 use crate::federation::lock::lock;
 use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::recall::Recall;
@@ -134,7 +134,7 @@ impl Scope {
     pub(crate) fn streamed(
         key: ScopeKey,
         origin: usize,
-        linger: Duration,
+        linger: impl Into<Linger>,
         room: Option<Arc<RequestRoom>>,
         slice: usize,
     ) -> Self {

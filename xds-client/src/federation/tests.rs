@@ -132,6 +132,7 @@ fn of_origin(origin: Arc<dyn Origin>) -> Arc<Federation> {
         names: Quota::new("names", "names", 1000),
         authorities_per_stream: 10,
         names_per_turn: 10,
+        lingering: Quota::new("lingering_names", "lingering names", 1000),
     };
     Federation::new(Settings {
         origins: vec![origin],

@@ -1,6 +1,6 @@
 //! What is logged, and having something else logged: the one thing that the pages change.
 
-use axum::extract::{Query, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -29,6 +29,15 @@ pub(super) async fn change(
     headers: HeaderMap,
     Query(Wanted { level }): Query<Wanted>,
 ) -> Response {
+    set(&pages, &headers, &level)
+}
+
+/// As envoyproxy/xds-relay has it said: in the path.
+pub(super) async fn change_to(State(pages): State<Pages>, headers: HeaderMap, Path(level): Path<String>) -> Response {
+    set(&pages, &headers, &level)
+}
+
+fn set(pages: &Pages, headers: &HeaderMap, level: &str) -> Response {
     // Any page in a browser can have it send this, and these pages do not: who says so is a program.
     if headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site") {
         return (StatusCode::FORBIDDEN, "nothing is changed from within a browser\n").into_response();

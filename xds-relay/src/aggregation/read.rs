@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::message::{self, Message, boolean, constant_true, some_text, text};
 use super::model::{Fragment, Match, NodeField, Rule, StringMatch, ValueMatch};
 use super::read_result::result;
 use super::reader::{Reader, refuse_mixed};
 use super::types::{self, Version2};
+use crate::proto_json::{self, Message, boolean, constant_true, some_text, text};
 use crate::yaml::{Error, Node};
 
 /// All fragments of a file.
@@ -139,7 +139,7 @@ pub(super) fn node_field(message: &Message<'_>) -> Result<NodeField, Error> {
         let by_name = text(node).ok();
         let found = match &by_name {
             Some(name) => FIELDS.iter().find(|(known, _)| known == name),
-            None => usize::try_from(message::int32(node)?).ok().and_then(|number| FIELDS.get(number)),
+            None => usize::try_from(proto_json::int32(node)?).ok().and_then(|number| FIELDS.get(number)),
         };
         let names: Vec<String> =
             FIELDS.iter().enumerate().map(|(number, (name, _))| format!("{number} ({name})")).collect();

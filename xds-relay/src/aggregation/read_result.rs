@@ -1,9 +1,9 @@
 //! From the file as written to rules: what they come to.
 
-use super::message::{Message, constant_true, int32, some_text, text};
 use super::model::{Action, NodeField, Outcome};
 use super::read::{node_field, path};
 use super::reader::{Reader, refuse_mixed};
+use crate::proto_json::{Message, constant_true, int32, some_text, text};
 use crate::yaml::{Error, Node};
 
 pub(super) fn result(reader: &mut Reader, node: &Node) -> Result<Outcome, Error> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Reading;
 use super::error::Warnings;
-use super::message::Message;
 use super::pattern::{Pattern, Patterns};
+use crate::proto_json::Message;
 use crate::yaml::{Error, Node, Position};
 
 pub(super) struct Reader {

@@ -58,6 +58,9 @@ pub struct Limits {
     pub authorities: usize,
     /// How many names all streams may ask for together, with those that they bring along until these are compared.
     pub names: usize,
+    /// How many names that nobody wants any more stay subscribed and held at a time. Beyond that, those go that would be first:
+    /// nobody is refused.
+    pub lingering_names: usize,
     /// How many names are looked at for one stream before others have their turn.
     pub names_per_turn: usize,
     /// How long a name may be, in bytes, and a type URL or a version. A name that is longer is answered as the name of nothing,
@@ -93,6 +96,7 @@ impl Default for Limits {
             groups: 20_000,
             authorities: 10_000,
             names: 20_000_000,
+            lingering_names: 20_000_000,
             names_per_turn: 4096,
             name_bytes: 64 << 10,
             node_bytes: 64 << 10,
@@ -154,6 +158,7 @@ pub(crate) const LIMITS: &[Limit] = &[
     counted("groups", Number(|of| &mut of.groups)),
     counted("authorities", Number(|of| &mut of.authorities)),
     counted("names", Number(|of| &mut of.names)),
+    uncounted("lingering_names", Number(|of| &mut of.lingering_names)),
     uncounted("names_per_turn", Number(|of| &mut of.names_per_turn)),
     counted("name_bytes", Size(NAME_BYTES, |of| &mut of.name_bytes)),
     counted("node_bytes", Size(NODE_BYTES, |of| &mut of.node_bytes)),

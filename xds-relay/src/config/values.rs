@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::yaml::{self, Error};
 
 /// A day: what is longer is a slip of the unit, and sums of times must not overflow.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Of streams or connections: what is more is a slip.
 const LARGEST_COUNT: usize = 1_000_000;

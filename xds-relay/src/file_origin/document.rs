@@ -42,7 +42,8 @@ pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Placed>,
     Ok(entries.into_iter().enumerate().map(placed).collect())
 }
 
-fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<FileResource, yaml::Error> {
+/// One resource.
+pub(super) fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<FileResource, yaml::Error> {
     let wrapped = match entry.entry("@type") {
         Some(node) => read_type(node)? == wrapper::TYPE,
         None => true,
@@ -65,6 +66,11 @@ fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<FileResource, y
     let given = |of: &Node| of.field("name", |name| given_name(name, &of_type, held.as_deref()));
     let given = given(entry)?.map_or_else(|| entry.field("resource_name", given), |name| Ok(Some(Some(name))))?;
     finish(message, given.flatten().or(held.clone()), beside, entry.position)
+}
+
+/// Whether a message is one of its type, whatever it is.
+pub(super) fn check(message: &Node, descriptors: &Descriptors) -> Result<(), yaml::Error> {
+    read_message(message, descriptors).map(drop)
 }
 
 fn read_type(node: &Node) -> Result<String, yaml::Error> {

@@ -9,6 +9,7 @@ use xds_matcher::{Constraint, ParseError};
 use xdstp_cache::Variant;
 
 use super::name;
+use crate::proto_json::seconds;
 use crate::yaml::{Error, Node};
 
 /// Written without its `@type` it is recognised by its key `resource`.
@@ -71,33 +72,5 @@ fn ttl(node: &Node) -> Result<Duration, Error> {
     match seconds(&text).filter(|ttl| !ttl.is_zero()) {
         Some(ttl) => Ok(ttl),
         None => node.refuse(format!("`{text}`: expected seconds, such as 60s or 0.5s")),
-    }
-}
-
-fn seconds(text: &str) -> Option<Duration> {
-    let number = text.strip_suffix('s')?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(fraction) || fraction.len() > 9 {
-        return None;
-    }
-    /// What a `google.protobuf.Duration` holds.
-    const MOST: u64 = 315_576_000_000;
-    let whole = whole.parse().ok().filter(|seconds| *seconds <= MOST)?;
-    Some(Duration::new(whole, format!("{fraction:0<9}").parse().ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ttl_is_seconds() {
-        assert_eq!(seconds("60s"), Some(Duration::from_secs(60)));
-        assert_eq!(seconds("0.5s"), Some(Duration::from_millis(500)));
-        assert_eq!(seconds("1.000000001s"), Some(Duration::new(1, 1)));
-        for text in ["", "s", "60", "-1s", "1.s", ".5s", "1.0000000001s", "315576000001s", "1e3s", "1m"] {
-            assert_eq!(seconds(text), None, "{text}");
-        }
     }
 }

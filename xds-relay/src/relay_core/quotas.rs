@@ -73,6 +73,7 @@ pub(crate) fn of_streams(limits: &Limits) -> federation::Limits {
         names: Quota::new("names", "names", limits.names),
         authorities_per_stream: limits.authorities_per_stream,
         names_per_turn: limits.names_per_turn,
+        lingering: Quota::new("lingering_names", "lingering names", limits.lingering_names),
     }
 }
 

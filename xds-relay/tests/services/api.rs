@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use prost::Message;
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use xds_relay::api::{Client, ClientState, Clients, Explained, Named, OriginState, Origins, Resources, Status};
 use xds_transport::Protocol;
 use xds_transport::wire::{
@@ -109,6 +110,8 @@ async fn a_client_is_told_of_from_its_first_request_to_its_words_as_it_rejects()
     assert_eq!((explained.wanted_as.as_deref(), explained.version.as_deref()), (Some("web"), Some("1")));
     assert_eq!(explained.origin.map(|origin| (origin.name, origin.state)), Some(("up".into(), OriginState::Up)));
 
+    pages_of_the_original(&relay).await;
+
     answers.send_data(response("2", &[]), false).unwrap();
     let sent = DeltaDiscoveryResponse::decode(client.message().await.unwrap()).unwrap();
     client.send(request(false, &sent.nonce, Some("no such field"))).await;
@@ -129,6 +132,41 @@ async fn a_client_is_told_of_from_its_first_request_to_its_words_as_it_rejects()
     assert_eq!(web.held[0].content.as_ref().unwrap()["name"], "web");
     let (status, _) = page(&relay, "/api/v1/clients/99").await;
     assert_eq!(status, 404);
+}
+
+/// As scripts for envoyproxy/xds-relay ask for them; one client of the group `mesh` has the cluster `web`.
+async fn pages_of_the_original(relay: &Running) {
+    let held = json!({ "Key": "mesh", "Resp": {
+        "VersionInfo": "1", "Resources": { "Clusters": [{ "Name": "web", "Version": "1" }] }, "TypeURL": CDS,
+    } });
+    for (path, expected) in [
+        ("/cache", json!({ "Cache": [held] })),
+        ("/cache/mesh", json!({ "Cache": [held] })),
+        ("/cache/me*", json!({ "Cache": [held] })),
+        ("/cache/keys", json!({ "Names": ["mesh"] })),
+        ("/cache/version/mesh", json!({ "Version": "1" })),
+    ] {
+        let (status, body) = page(relay, path).await;
+        assert_eq!((status, serde_json::from_str::<Value>(&body).unwrap()), (200, expected), "{path}");
+    }
+    for (path, expected) in [("/cache/none", (200, "")), ("/cache/no*", (200, "")), ("/ready", (200, "ready\n"))] {
+        let (status, body) = page(relay, path).await;
+        assert_eq!((status, body.as_str()), expected, "{path}");
+    }
+    let (status, body) = page(relay, "/cache/version/none").await;
+    assert!(status == 404 && body.contains("\"Message\": "), "{body}");
+    for (path, words) in [
+        ("/ready/false", "SIGTERM"),
+        ("/cache/clear", "`linger`"),
+        ("/cache/clear/mesh", "`linger`"),
+        ("/cache/eds/mesh", "/api/v1/resource"),
+        ("/debug/pprof/heap", "/metrics"),
+    ] {
+        let (status, body) = page(relay, path).await;
+        assert!(status == 501 && body.contains(words), "{path}: {body}");
+    }
+    let (status, body) = page(relay, "/server_info").await;
+    assert_eq!((status, serde_json::from_str::<Status>(&body).unwrap().ready), (200, true));
 }
 
 #[tokio::test]

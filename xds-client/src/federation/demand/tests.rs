@@ -95,6 +95,32 @@ fn what_lingers_without_an_answer_can_be_forgone() {
     assert_eq!(demand.wanted(), &BTreeSet::from([wish("wanted")]));
 }
 
+/// What nobody wants takes nobody's place who is there: no more of it lingers than there is room for, in all scopes together.
+#[test]
+fn what_lingers_beyond_its_room_goes_in_order_of_time() {
+    let now = Instant::now();
+    let room = Quota::new("lingering_names", "lingering names", 2);
+    let [mut one, mut other] = [(); 2].map(|()| Demand::new(Linger { time: LINGER, room: room.clone() }));
+    let leave = |demand: &mut Demand, name: &str, seconds: u64| {
+        demand.want(wish(name), false);
+        demand.leave(wish(name));
+        expire(demand, now + Duration::from_secs(seconds), false, |_| true)
+    };
+    assert_eq!(leave(&mut one, "b", 0), []);
+    assert_eq!(leave(&mut one, "a", 1), []);
+    assert_eq!(leave(&mut one, "c", 2), [wish("b")]);
+    assert_eq!(leave(&mut other, "d", 3), [wish("d")], "what others have lingering is theirs");
+    assert!(other.wanted().is_empty() && other.poll_timeout().is_none());
+    // Who is wanted again makes room, and is not touched.
+    assert!(!one.want(wish("c"), true));
+    assert_eq!(leave(&mut other, "d", 4), []);
+    assert_eq!(leave(&mut one, "e", 5), [wish("a")]);
+    assert_eq!(one.wanted(), &BTreeSet::from([wish("c"), wish("e")]));
+    // The room of a scope that goes is free.
+    drop(other);
+    assert_eq!(leave(&mut one, "f", 6), []);
+}
+
 /// What many names want, expire and tell is done a few at a time: nothing is lost or told twice in between.
 #[test]
 fn what_is_much_is_told_and_given_up_in_parts() {

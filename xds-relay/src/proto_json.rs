@@ -2,6 +2,7 @@
 //! there, no field twice, none that is unknown.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use serde::Deserialize as _;
 use serde::de::{self, Visitor};
@@ -9,7 +10,7 @@ use serde::de::{self, Visitor};
 use crate::yaml::{Content, Error, Key, Node, Position};
 
 /// The fields of a message that are there.
-pub(super) struct Message<'a> {
+pub(crate) struct Message<'a> {
     position: Position,
     fields: Vec<Field<'a>>,
 }
@@ -23,7 +24,7 @@ struct Field<'a> {
 
 impl<'a> Message<'a> {
     /// Of the fields `known`, spelled `snake_case`.
-    pub(super) fn read(node: &'a Node, known: &[&'static str]) -> Result<Self, Error> {
+    pub(crate) fn read(node: &'a Node, known: &[&'static str]) -> Result<Self, Error> {
         let mut message = Self { position: node.position, fields: Vec::new() };
         message.add(node, known)?;
         Ok(message)
@@ -70,7 +71,7 @@ impl<'a> Message<'a> {
     }
 
     /// What `read` makes of a field that is there.
-    pub(super) fn optional<T>(
+    pub(crate) fn optional<T>(
         &self,
         name: &str,
         read: impl FnOnce(&'a Node) -> Result<T, Error>,
@@ -80,13 +81,13 @@ impl<'a> Message<'a> {
     }
 
     /// What `read` makes of a field that must be there.
-    pub(super) fn required<T>(&self, name: &str, read: impl FnOnce(&'a Node) -> Result<T, Error>) -> Result<T, Error> {
+    pub(crate) fn required<T>(&self, name: &str, read: impl FnOnce(&'a Node) -> Result<T, Error>) -> Result<T, Error> {
         let missing = || Error::new(self.position, "value is required").under_key(name);
         self.optional(name, read)?.ok_or_else(missing)
     }
 
     /// What `read` makes of the items of a list that must have some.
-    pub(super) fn list<T>(
+    pub(crate) fn list<T>(
         &self,
         name: &str,
         least: usize,
@@ -101,7 +102,7 @@ impl<'a> Message<'a> {
     }
 
     /// Which of these fields is there: exactly one must be.
-    pub(super) fn one_of(&self, names: &[&'static str]) -> Result<&'static str, Error> {
+    pub(crate) fn one_of(&self, names: &[&'static str]) -> Result<&'static str, Error> {
         let mut found = self.fields.iter().filter(|field| names.contains(&field.name) && !field.value.is_null());
         let Some(first) = found.next() else {
             return Err(Error::new(self.position, format!("value is required: one of {}", names.join(", "))));
@@ -116,7 +117,7 @@ impl<'a> Message<'a> {
     }
 
     /// Whether any of these fields is there.
-    pub(super) fn has_any(&self, names: &[&str]) -> bool {
+    pub(crate) fn has_any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.field(name).is_some())
     }
 }
@@ -139,12 +140,12 @@ fn lower_camel(name: &str) -> Cow<'_, str> {
 }
 
 /// A string; a number or a boolean that is not in quotes is none.
-pub(super) fn text(node: &Node) -> Result<String, Error> {
+pub(crate) fn text(node: &Node) -> Result<String, Error> {
     String::deserialize(node)
 }
 
 /// A string that is not empty.
-pub(super) fn some_text(node: &Node) -> Result<String, Error> {
+pub(crate) fn some_text(node: &Node) -> Result<String, Error> {
     match text(node)? {
         text if text.is_empty() => node.refuse("value length must be at least 1 runes"),
         text => Ok(text),
@@ -152,7 +153,7 @@ pub(super) fn some_text(node: &Node) -> Result<String, Error> {
 }
 
 /// A boolean, in the words of YAML 1.1, too: where nothing else may stand, they can mean nothing else.
-pub(super) fn boolean(node: &Node) -> Result<bool, Error> {
+pub(crate) fn boolean(node: &Node) -> Result<bool, Error> {
     match &node.content {
         Content::Plain(word) if YES.contains(&word.as_str()) => Ok(true),
         Content::Plain(word) if NO.contains(&word.as_str()) => Ok(false),
@@ -164,13 +165,37 @@ const YES: [&str; 8] = ["y", "Y", "yes", "Yes", "YES", "on", "On", "ON"];
 const NO: [&str; 8] = ["n", "N", "no", "No", "NO", "off", "Off", "OFF"];
 
 /// A boolean of which only `true` says anything.
-pub(super) fn constant_true(node: &Node) -> Result<(), Error> {
+pub(crate) fn constant_true(node: &Node) -> Result<(), Error> {
     if boolean(node)? { Ok(()) } else { node.refuse("value must equal true") }
 }
 
 /// An `int32`: a number without a fraction, or a string that is one in JSON.
-pub(super) fn int32(node: &Node) -> Result<i32, Error> {
+pub(crate) fn int32(node: &Node) -> Result<i32, Error> {
     Ok(Int32::deserialize(node)?.0)
+}
+
+/// A duration: seconds, such as `60s` or `0.5s`, and none that is negative.
+pub(crate) fn duration(node: &Node) -> Result<Duration, Error> {
+    let text = text(node)?;
+    match (seconds(&text), text.strip_prefix('-').and_then(seconds)) {
+        (Some(duration), _) => Ok(duration),
+        (None, Some(_)) => node.refuse(format!("`{text}`: value must be greater than or equal to 0s")),
+        (None, None) => node.refuse(format!("`{text}`: expected seconds, such as 60s or 0.5s")),
+    }
+}
+
+/// What a text of seconds says.
+pub(crate) fn seconds(text: &str) -> Option<Duration> {
+    /// What a `google.protobuf.Duration` holds.
+    const MOST: u64 = 315_576_000_000;
+    let number = text.strip_suffix('s')?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || fraction.len() > 9 {
+        return None;
+    }
+    let whole = whole.parse().ok().filter(|seconds| *seconds <= MOST)?;
+    Some(Duration::new(whole, format!("{fraction:0<9}").parse().ok()?))
 }
 
 struct Int32(i32);
@@ -216,5 +241,20 @@ impl<'de> de::Deserialize<'de> for Int32 {
         }
 
         deserializer.deserialize_any(Numbers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ttl_is_seconds() {
+        assert_eq!(seconds("60s"), Some(Duration::from_secs(60)));
+        assert_eq!(seconds("0.5s"), Some(Duration::from_millis(500)));
+        assert_eq!(seconds("1.000000001s"), Some(Duration::new(1, 1)));
+        for text in ["", "s", "60", "-1s", "1.s", ".5s", "1.0000000001s", "315576000001s", "1e3s", "1m"] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
     }
 }
