@@ -6,7 +6,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use prometheus::{
@@ -15,6 +15,7 @@ use prometheus::{
 use xds_transport::Protocol;
 
 mod denial;
+mod latencies;
 mod load_reports;
 mod looked_at;
 mod reloads;
@@ -76,6 +77,7 @@ pub struct Metrics {
     downstream_refused: IntCounterVec,
     downstream_denied: IntCounterVec,
     downstream: TypedCounters,
+    latencies: latencies::ByType,
     upstream_connects: IntCounterVec,
     upstream_disconnects: IntCounterVec,
     upstream_connected: IntGaugeVec,
@@ -116,6 +118,7 @@ pub struct DownstreamMetrics {
     pub nacks: Counter,
     /// Bytes of the responses, before HTTP/2 framing.
     pub bytes: Counter,
+    latencies: Arc<Mutex<latencies::OfType>>,
 }
 
 /// What is counted of one resource type from one origin.
@@ -170,6 +173,7 @@ impl Metrics {
                 &["reason"],
             ),
             downstream: TypedCounters::new(&registry),
+            latencies: latencies::ByType::default(),
             upstream_connects: up("connects", "Streams to an origin that were answered.", &["origin"]),
             upstream_disconnects: up("disconnects", "Streams to an origin that were answered, and ended.", &["origin"]),
             upstream_connected: registered(
@@ -237,6 +241,7 @@ impl Metrics {
             acks: counter(&self.downstream.acks),
             nacks: counter(&self.downstream.nacks),
             bytes: counter(&self.downstream.bytes),
+            latencies: self.latencies.of(&label),
         }
     }
 
@@ -315,6 +320,7 @@ impl Metrics {
     pub(crate) fn families(&self, now: &Gauges) -> Vec<MetricFamily> {
         let mut families = self.registry.gather();
         families.extend(self.gather_gauges(now));
+        families.extend(self.gather_latencies());
         families.retain(|family| !family.get_metric().is_empty());
         families.sort_by(|a, b| a.name().cmp(b.name()));
         families

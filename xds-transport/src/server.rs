@@ -2,6 +2,7 @@
 
 mod error;
 mod features;
+mod latencies;
 mod nonce;
 mod order;
 mod session;
@@ -15,6 +16,7 @@ mod weight;
 
 pub use error::{NodeError, ProtocolError, Refused};
 pub use features::ASKS_FOR_OTHERS;
+pub use latencies::Latencies;
 pub use settings::Settings;
 #[cfg(feature = "grpc-server")]
 pub(crate) use source::forward::forward;

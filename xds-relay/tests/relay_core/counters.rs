@@ -115,3 +115,50 @@ fn rule_121_what_is_fetched_for_one_client_is_shown_once_whatever_types_it_is_of
     }
     assert_eq!(world.scopes_of(0), ["cluster=c", "stream 1"]);
 }
+
+/// How many of these took at most so many seconds.
+fn took(world: &World, what: &str, seconds: &str) -> u64 {
+    let of = "type=\"envoy.config.endpoint.v3.ClusterLoadAssignment\"";
+    world.counted(0, &format!("downstream_{what}_after_seconds_bucket{{{of},le=\"{seconds}\"}}"))
+}
+
+#[test]
+fn how_long_an_update_waits_is_counted_for_each_who_is_sent_it() {
+    for downstream in [DELTA, SOTW] {
+        let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
+        world.put(0, ENDPOINTS, "a", "1");
+        let [reader, slow] = ["n", "m"].map(|node| world.client(downstream, node));
+        world.subscribe(reader, ENDPOINTS, &["a"]);
+        // What is there already waited for nobody.
+        world.subscribe(slow, ENDPOINTS, &["a"]);
+        world.clients[slow].stalled = true;
+        world.put(0, ENDPOINTS, "a", "2");
+        world.advance(SECOND * 3);
+        world.clients[slow].stalled = false;
+        world.settle();
+        [reader, slow].iter().for_each(|client| world.disconnect(*client));
+        // However often somebody looks.
+        for _ in 0..2 {
+            let sent = ["0.001", "1", "5", "+Inf"].map(|seconds| took(&world, "sent", seconds));
+            assert_eq!(sent, [2, 2, 3, 3], "{downstream:?}");
+            assert_eq!(took(&world, "acked", "0.001"), 4, "{downstream:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_wanted_any_more_has_waited_for_nobody() {
+    let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
+    world.put(0, ENDPOINTS, "a", "1");
+    let [reader, slow] = ["n", "m"].map(|node| world.client(DELTA, node));
+    [reader, slow].iter().for_each(|client| world.subscribe(*client, ENDPOINTS, &["a"]));
+    world.clients[slow].stalled = true;
+    world.put(0, ENDPOINTS, "a", "2");
+    world.unsubscribe(slow, ENDPOINTS, &["a"]);
+    world.advance(SECOND * 10);
+    world.clients[slow].stalled = false;
+    world.subscribe(slow, ENDPOINTS, &["a"]);
+    assert_eq!(world.clients[slow].held(ENDPOINTS), ["a@2"]);
+    [reader, slow].iter().for_each(|client| world.disconnect(*client));
+    assert_eq!(["1", "+Inf"].map(|seconds| took(&world, "sent", seconds)), [2, 2]);
+}

@@ -38,7 +38,7 @@ impl Scope {
         let mut pending = Pending::new(changed, removed, errors, refreshed);
         let (mut bereft, mut over) = (BTreeSet::new(), false);
         while !over {
-            self.change(|state| {
+            self.change(Some(now), |state| {
                 if !(state.heeds(server) || watched && state.waits_for(server)) {
                     over = true;
                     return Woken::default();
