@@ -24,6 +24,7 @@ use crate::federation::supply::Supply;
 use crate::federation::terms::Terms;
 use crate::federation::turns::Turns;
 
+pub(crate) use self::batch::Restated;
 pub(crate) use self::hearing::{Heard, News, Shown};
 
 mod asking;

@@ -19,11 +19,13 @@ fn what_a_client_was_sent_and_said_is_counted_once() {
         world.disconnect(client);
         let sent: usize = world.clients[client].chunks.iter().flatten().map(bytes::Bytes::len).sum();
         for _ in 0..2 {
-            let counted = ["requests", "responses", "resources_sent", "acks", "nacks", "sent_bytes"].map(|what| {
-                let of = "{type=\"envoy.config.endpoint.v3.ClusterLoadAssignment\"}";
-                world.counted(0, &format!("downstream_{what}_total{of}"))
-            });
-            assert_eq!(counted, [4, 3, 5, 2, 1, sent as u64], "{downstream:?}");
+            let of = "type=\"envoy.config.endpoint.v3.ClusterLoadAssignment\"";
+            let counted = ["requests", "responses", "resources_sent", "acks", "sent_bytes"]
+                .map(|what| world.counted(0, &format!("downstream_{what}_total{{{of}}}")));
+            assert_eq!(counted, [4, 3, 5, 2, sent as u64], "{downstream:?}");
+            let nacks = ["validation", "decode", "unsupported", "internal", "other"]
+                .map(|reason| world.counted(0, &format!("downstream_nacks_total{{reason=\"{reason}\",{of}}}")));
+            assert_eq!(nacks, [1, 0, 0, 0, 0], "{downstream:?}");
         }
     }
 }
@@ -161,4 +163,47 @@ fn what_is_not_wanted_any_more_has_waited_for_nobody() {
     assert_eq!(world.clients[slow].held(ENDPOINTS), ["a@2"]);
     [reader, slow].iter().for_each(|client| world.disconnect(*client));
     assert_eq!(["1", "+Inf"].map(|seconds| took(&world, "sent", seconds)), [2, 2]);
+}
+
+#[test]
+fn what_changes_without_its_version_is_passed_on_and_counted() {
+    let mut world = World::new(DELTA);
+    world.put(0, CLUSTERS, "a", "1");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["a"]);
+    let counted = |world: &World| world.counted(0, "upstream_changed_at_same_version_total{origin=\"o0\"}");
+    world.put(0, CLUSTERS, "a", "2");
+    assert_eq!(counted(&world), 0);
+    let (now, other) = (world.now, cluster("a", "other"));
+    world.origins[0].put_frame(now, "", CLUSTERS, "a", "2", other);
+    world.settle();
+    assert_eq!((world.clients[client].held(CLUSTERS), counted(&world)), (vec!["a@other".to_owned()], 1));
+}
+
+#[test]
+fn how_long_an_origin_says_nothing_is_told() {
+    let mut world = World::new(DELTA);
+    world.put(0, CLUSTERS, "a", "1");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["a"]);
+    let silent = |world: &World| world.counted(0, "origin_silent_seconds{origin=\"o0\"}");
+    world.advance(SECOND * 30);
+    assert_eq!(silent(&world), 30);
+    world.put(0, CLUSTERS, "a", "2");
+    assert_eq!(silent(&world), 0);
+    world.set_up(0, false);
+    world.advance(SECOND * 60);
+    assert_eq!(silent(&world), 60);
+}
+
+#[test]
+fn how_much_of_a_limit_is_used_is_told_beside_it() {
+    let mut world = World::of(&[DELTA], &[&[]], "limits: { names: 7 }");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["a", "b"]);
+    let told =
+        |world: &World| ["limit_used", "limit"].map(|what| world.counted(0, &format!("{what}{{limit=\"names\"}}")));
+    assert_eq!(told(&world), [2, 7]);
+    world.disconnect(client);
+    assert_eq!(told(&world), [0, 7]);
 }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::server::latencies::Latencies;
+use crate::server::nack_reason::NackReason;
 use crate::server::transmit::Transmit;
 use crate::wire::Status;
 
@@ -24,6 +25,8 @@ pub struct Tally {
     pub acks: u64,
     /// Responses the client rejected.
     pub nacks: u64,
+    /// How many of these for which reason, in the order of [`NackReason::ALL`].
+    pub nacks_by_reason: [u64; NackReason::ALL.len()],
     /// How long it took from when the [source heard](crate::server::Source::heard_at) of what is new until a response with
     /// resources began to be sent, where the source says when it heard. It has waited for a client that reads slowly, too.
     pub sent_after: Latencies,
@@ -55,6 +58,7 @@ impl Tally {
         self.bytes += other.bytes;
         self.acks += other.acks;
         self.nacks += other.nacks;
+        self.nacks_by_reason.iter_mut().zip(other.nacks_by_reason).for_each(|(nacks, other)| *nacks += other);
         self.sent_after.add(&other.sent_after);
         self.accepted_after.add(&other.accepted_after);
         if other.last_nack.as_ref().map(|nack| nack.at) > self.last_nack.as_ref().map(|nack| nack.at) {
@@ -78,6 +82,9 @@ impl Tally {
             }
             Some(error) => {
                 self.nacks += 1;
+                let reasons = self.nacks_by_reason.iter_mut().zip(NackReason::ALL);
+                let is_reason = NackReason::of_code(error.code);
+                reasons.filter(|(_, reason)| *reason == is_reason).for_each(|(nacks, _)| *nacks += 1);
                 self.last_nack = Some(Nack { nonce, message: error.message.chars().take(1024).collect(), at: now });
             }
         }
