@@ -15,12 +15,17 @@ use prometheus::{
 use xds_transport::Protocol;
 
 mod denial;
+mod downstream;
+mod heard;
+mod latencies;
 mod load_reports;
 mod looked_at;
 mod reloads;
 mod stream_guard;
 
 pub(crate) use self::denial::{AUDIT, Denial};
+pub use self::downstream::DownstreamMetrics;
+use self::downstream::TypedCounters;
 pub(crate) use self::load_reports::LoadReportStream;
 use self::load_reports::LoadReports;
 pub use self::looked_at::Gauges;
@@ -76,6 +81,7 @@ pub struct Metrics {
     downstream_refused: IntCounterVec,
     downstream_denied: IntCounterVec,
     downstream: TypedCounters,
+    latencies: latencies::ByType,
     upstream_connects: IntCounterVec,
     upstream_disconnects: IntCounterVec,
     upstream_connected: IntGaugeVec,
@@ -85,37 +91,12 @@ pub struct Metrics {
     upstream_nacks: IntCounterVec,
     upstream_refused: IntCounterVec,
     origin_switches: IntCounterVec,
+    upstream_restated: IntCounterVec,
+    heard: heard::Heard,
     load_reports: LoadReports,
     reloads: Reloads,
     state_commits: IntCounterVec,
-}
-
-#[derive(Debug)]
-struct TypedCounters {
-    requests: IntCounterVec,
-    responses: IntCounterVec,
-    resources: IntCounterVec,
-    acks: IntCounterVec,
-    nacks: IntCounterVec,
-    bytes: IntCounterVec,
-}
-
-/// What is counted of one resource type towards subscribers.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct DownstreamMetrics {
-    /// Requests received, of any kind.
-    pub requests: Counter,
-    /// Responses sent.
-    pub responses: Counter,
-    /// Resources in them.
-    pub resources: Counter,
-    /// Responses a subscriber accepted.
-    pub acks: Counter,
-    /// Responses a subscriber rejected.
-    pub nacks: Counter,
-    /// Bytes of the responses, before HTTP/2 framing.
-    pub bytes: Counter,
+    state_keys: IntCounterVec,
 }
 
 /// What is counted of one resource type from one origin.
@@ -170,6 +151,7 @@ impl Metrics {
                 &["reason"],
             ),
             downstream: TypedCounters::new(&registry),
+            latencies: latencies::ByType::default(),
             upstream_connects: up("connects", "Streams to an origin that were answered.", &["origin"]),
             upstream_disconnects: up("disconnects", "Streams to an origin that were answered, and ended.", &["origin"]),
             upstream_connected: registered(
@@ -191,6 +173,12 @@ impl Metrics {
                 "Times that what is served began to come from this server of an origin in place of another.",
                 &["origin", "server"],
             ),
+            upstream_restated: up(
+                "changed_at_same_version",
+                "Resources of an origin whose content changed though their version did not: they are passed on.",
+                &["origin"],
+            ),
+            heard: heard::Heard::default(),
             load_reports: LoadReports::new(&registry),
             reloads: Reloads::new(&registry),
             state_commits: counters(
@@ -198,6 +186,12 @@ impl Metrics {
                 "state_commits_total",
                 "Times that what is known was written where it survives a restart.",
                 &["result"],
+            ),
+            state_keys: counters(
+                &registry,
+                "state_keys_written_total",
+                "Keys that were written or deleted there.",
+                &[],
             ),
             registry,
         }
@@ -225,27 +219,13 @@ impl Metrics {
         self.downstream_refused.with_label_values(&[limit]).inc();
     }
 
-    /// The counters of a type URL towards subscribers.
-    #[must_use]
-    pub fn downstream(&self, type_url: &str) -> DownstreamMetrics {
-        let label = self.type_label(type_url);
-        let counter = |counters: &IntCounterVec| Counter(counters.with_label_values(&[&label]));
-        DownstreamMetrics {
-            requests: counter(&self.downstream.requests),
-            responses: counter(&self.downstream.responses),
-            resources: counter(&self.downstream.resources),
-            acks: counter(&self.downstream.acks),
-            nacks: counter(&self.downstream.nacks),
-            bytes: counter(&self.downstream.bytes),
-        }
-    }
-
     /// Makes an origin visible before its first connection, as one that is not connected.
     pub fn declare_origin(&self, origin: &str) {
         self.upstream_connects.with_label_values(&[origin]);
         self.upstream_disconnects.with_label_values(&[origin]);
         self.upstream_refused.with_label_values(&[origin]);
         self.upstream_loops.with_label_values(&[origin]);
+        self.upstream_restated.with_label_values(&[origin]);
         self.upstream_connected.with_label_values(&[origin]);
     }
 
@@ -262,6 +242,11 @@ impl Metrics {
     /// Resources of an origin were refused.
     pub fn upstream_refused(&self, origin: &str, resources: u64) {
         self.upstream_refused.with_label_values(&[origin]).inc_by(resources);
+    }
+
+    /// The content of resources of an origin changed though their versions did not.
+    pub fn upstream_restated(&self, origin: &str, resources: u64) {
+        self.upstream_restated.with_label_values(&[origin]).inc_by(resources);
     }
 
     /// A stream to the origin was answered; it counts as up until the guard is dropped.
@@ -290,14 +275,16 @@ impl Metrics {
         }
     }
 
-    /// What is known was written, or was not.
-    pub(crate) fn state_commit(&self, ok: bool) {
-        self.state_commits.with_label_values(&[if ok { "ok" } else { "failed" }]).inc();
+    /// What is known was written, so many keys of it, or was not.
+    pub(crate) fn state_commit(&self, keys: Option<usize>) {
+        self.state_commits.with_label_values(&[if keys.is_some() { "ok" } else { "failed" }]).inc();
+        self.state_keys.with_label_values::<&str>(&[]).inc_by(keys.unwrap_or(0) as u64);
     }
 
     /// Makes these visible before anything is written.
     pub fn declare_state(&self) {
         ["ok", "failed"].iter().for_each(|result| _ = self.state_commits.with_label_values(&[result]));
+        self.state_keys.with_label_values::<&str>(&[]);
     }
 
     /// Everything in Prometheus' text format, version 0.0.4 ([`Metrics::CONTENT_TYPE`]).
@@ -315,6 +302,8 @@ impl Metrics {
     pub(crate) fn families(&self, now: &Gauges) -> Vec<MetricFamily> {
         let mut families = self.registry.gather();
         families.extend(self.gather_gauges(now));
+        families.extend(self.gather_latencies());
+        families.extend(self.gather_heard());
         families.retain(|family| !family.get_metric().is_empty());
         families.sort_by(|a, b| a.name().cmp(b.name()));
         families
@@ -330,20 +319,6 @@ impl Metrics {
         let has_label = types.contains(&label)
             || (types.len() < DISTINCT_TYPES && label.len() <= LONGEST && types.insert(label.clone()));
         if has_label { label } else { "other".to_owned() }
-    }
-}
-
-impl TypedCounters {
-    fn new(registry: &Registry) -> Self {
-        let down = |name: &str, help: &str| counters(registry, &format!("downstream_{name}_total"), help, &["type"]);
-        Self {
-            requests: down("requests", "Requests received from subscribers."),
-            responses: down("responses", "Responses sent to subscribers."),
-            resources: down("resources_sent", "Resources in the responses sent to subscribers."),
-            acks: down("acks", "Responses that a subscriber accepted."),
-            nacks: down("nacks", "Responses that a subscriber rejected."),
-            bytes: down("sent_bytes", "Bytes of the responses sent to subscribers, before HTTP/2 framing."),
-        }
     }
 }
 

@@ -1,14 +1,17 @@
-//! What README.md says of the configuration and the metrics is so.
+//! What is said of the configuration and the metrics is so: by README.md, and by what is made for operators.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of these tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "the helpers of these tests")]
+
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use xds_relay::{
     Config,
     metrics::{Gauges, Metrics},
 };
 use xds_transport::Protocol;
+use xdstp_client::federation::Observer as _;
 
 const README: &str = include_str!("../README.md");
 
@@ -19,8 +22,8 @@ fn the_configuration_with_the_defaults_is_the_shortest_one() {
     assert_eq!(Config::parse("README.md", written).unwrap(), Config::parse("shortest", shortest).unwrap());
 }
 
-#[test]
-fn the_table_of_metrics_is_complete() {
+/// All that a relay may tell.
+fn everything() -> String {
     let metrics = Metrics::new([]);
     metrics.declare_origin("a");
     metrics.declare_server("a", "b:1");
@@ -30,15 +33,23 @@ fn the_table_of_metrics_is_complete() {
     metrics.declare_denials();
     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
     let _handles = (metrics.downstream(type_url), metrics.upstream("a", type_url), metrics.reloads("a"));
+    metrics.spoke("a", Instant::now());
     let _open = metrics.stream_opened(Protocol::Delta);
     let now = Gauges {
         in_use: BTreeMap::from([(("a".to_owned(), "b:1".to_owned()), 1)]),
         resources: BTreeMap::from([(type_url.to_owned(), 1)]),
         stale: BTreeMap::from([("a".to_owned(), 1)]),
         state: Some(true),
+        damaged: Some(1),
+        limits: BTreeMap::from([("streams", (1, 2))]),
         ..Gauges::default()
     };
-    let text = metrics.render(&now);
+    metrics.render(&now)
+}
+
+#[test]
+fn the_table_of_metrics_is_complete() {
+    let text = everything();
     let rendered: BTreeSet<_> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     let listed = README.lines().filter_map(|line| line.strip_prefix("| `xds_relay_")?.split('`').next());

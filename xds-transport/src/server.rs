@@ -2,6 +2,8 @@
 
 mod error;
 mod features;
+mod latencies;
+mod nack_reason;
 mod nonce;
 mod order;
 mod session;
@@ -15,6 +17,8 @@ mod weight;
 
 pub use error::{NodeError, ProtocolError, Refused};
 pub use features::ASKS_FOR_OTHERS;
+pub use latencies::Latencies;
+pub use nack_reason::NackReason;
 pub use settings::Settings;
 #[cfg(feature = "grpc-server")]
 pub(crate) use source::forward::forward;

@@ -9,13 +9,14 @@ use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_transport::Protocol;
 use xds_transport::client::{Command, Intern, Update, Verdict};
-use xdstp_cache::{Selector, Version};
+use xdstp_cache::{Selector, TypeUrl, Version};
 
 use self::reachable::Reachable;
 use crate::federation::alike::Unsaid;
 use crate::federation::lock::lock;
 use crate::federation::markers::Markers;
 use crate::federation::places::{Elsewhere, Part, Places};
+use crate::federation::scope::Restated;
 use crate::federation::scopes::{Due, Scopes, Seat};
 use crate::federation::server::{Server, StreamState};
 use crate::federation::settling::Settling;
@@ -118,6 +119,15 @@ impl Feed {
         self.tell_back(false);
     }
 
+    /// A version that stays what it was is to say that the content did: a client that comes back with it may not be sent this.
+    fn tell_restated(&self, type_url: &TypeUrl, restated: &Restated) {
+        if let Some(name) = &restated.first {
+            let origin = &self.server.origin;
+            self.server.observer.restated(origin, type_url, restated.resources);
+            tracing::warn!(%origin, %type_url, %name, resources = restated.resources, "changed without its version");
+        }
+    }
+
     /// Whether this stream is to say so, of many that have to.
     fn says(&self, words: &str, now: Instant) -> bool {
         let (says, unsaid) = self.server.alike.say(words, now);
@@ -190,6 +200,9 @@ impl Consumer for Feed {
     fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
         let (responses, resources) = (u64::from(!update.unsaid), update.changed.len() as u64);
         self.server.observer.received(&self.server.origin, &update.type_url, responses, resources);
+        if !update.unsaid {
+            self.server.observer.spoke(&self.server.origin, now);
+        }
         self.refuse(&update.rejected);
         let (nacks, came) = (update.rejected.len() as u64, resources + update.repeated.len() as u64);
         let ends = self.server.protocol == Protocol::Delta || self.server.rules.of(&update.type_url).full_state_in_sotw;
@@ -211,6 +224,7 @@ impl Consumer for Feed {
         let mut places = Places::of(&scopes, &server.authorities);
         self.tell_rejected(&type_url, &update.rejected, &mut places);
         let mut refused = self.sort(update, complete, &mut places);
+        let mut restated = Restated::default();
         // What is not in it is as it was, and so is the version of that.
         for Part { scope, of_origin, mut changes } in places.into_parts() {
             changes.by_alias = server.protocol == Protocol::Delta;
@@ -219,9 +233,10 @@ impl Consumer for Feed {
             refused.extend(scope.validate(&type_url, &mut changes));
             self.dropped.extend(scope.dropped_by(&type_url, &changes));
             if !changes.is_empty() {
-                scope.store(&type_url, changes, now);
+                restated.add(scope.store(&type_url, changes, now));
             }
         }
+        self.tell_restated(&type_url, &restated);
         self.refuse(&refused);
         let bad = refused.len() as u64;
         self.server.observer.judged(&self.server.name, &type_url, came.saturating_sub(bad), nacks + bad);
@@ -308,6 +323,7 @@ impl Consumer for Feed {
 
     fn received(&mut self, at: Instant) {
         self.settling.received(at);
+        self.server.observer.spoke(&self.server.origin, at);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

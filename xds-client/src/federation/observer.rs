@@ -1,6 +1,7 @@
 //! Who counts what comes from origins.
 
 use std::any::Any;
+use std::time::Instant;
 
 use xdstp_cache::TypeUrl;
 
@@ -20,6 +21,12 @@ pub trait Observer: Send + Sync + 'static {
 
     /// Resources came in so many responses: in none where it is concluded from silence that something is gone.
     fn received(&self, _origin: &str, _type_url: &TypeUrl, _responses: u64, _resources: u64) {}
+
+    /// Something of a response came, whatever it is.
+    fn spoke(&self, _origin: &str, _at: Instant) {}
+
+    /// The content of so many resources changed though their versions did not, which a version is to tell (TP1): they are passed on.
+    fn restated(&self, _origin: &str, _type_url: &TypeUrl, _resources: u64) {}
 
     /// A response was rejected, or a part of it.
     fn nacked(&self, _origin: &str, _type_url: &TypeUrl) {}

@@ -100,6 +100,7 @@ impl Routes {
             names: 0,
             brought: 0,
             sizes: Vec::new(),
+            heard_at: None,
             may_close: false,
             asks_again: false,
             opening: true,

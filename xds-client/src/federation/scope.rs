@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xds_transport::Frame;
-use xdstp_cache::{Cache, Options, Resource, TypeUrl, Version, Woken};
+use xdstp_cache::{Cache, Options, Resource, SubscriberId, TypeUrl, Version, Woken};
 
 use crate::federation::demand::{Demand, Linger};
 use crate::federation::lock::lock;
@@ -24,6 +24,7 @@ use crate::federation::supply::Supply;
 use crate::federation::terms::Terms;
 use crate::federation::turns::Turns;
 
+pub(crate) use self::batch::Restated;
 pub(crate) use self::hearing::{Heard, News, Shown};
 
 mod asking;
@@ -87,6 +88,8 @@ struct Connection {
 struct State {
     cache: Cache<Frame>,
     wakers: Vec<Option<Waker>>,
+    /// When what a subscriber was woken for came, by its index, until it is pulled.
+    heard_at: Vec<Option<Instant>>,
     /// What to ask of the origin; an authoritative one is not asked.
     demand: Option<Demand>,
     /// What a delta origin said last beside what is here, of types that are asked of it.
@@ -187,6 +190,7 @@ impl Scope {
         let state = State {
             cache,
             wakers: Vec::new(),
+            heard_at: Vec::new(),
             demand,
             system_versions: BTreeMap::new(),
             opening: 0,
@@ -312,11 +316,17 @@ impl Scope {
         state.cache.subscriber_count() == 0 && !is_asked && state.recall.is_none()
     }
 
-    fn change(&self, change: impl FnOnce(&mut State) -> Woken) {
+    /// Changes it, and wakes who has something to pull: because of what the origin said at this moment, if it did.
+    fn change(&self, heard: Option<Instant>, change: impl FnOnce(&mut State) -> Woken) {
         let wakers: Vec<Waker> = {
             let mut state = self.lock();
             let woken = change(&mut state);
-            woken.iter().filter_map(|id| state.wakers.get(id.index()).cloned().flatten()).collect()
+            let State { wakers, heard_at, .. } = &mut *state;
+            let wake = |id: SubscriberId| {
+                heard_at.get_mut(id.index()).into_iter().for_each(|at| *at = heard);
+                wakers.get(id.index()).cloned().flatten()
+            };
+            woken.into_iter().filter_map(wake).collect()
         };
         wakers.into_iter().for_each(Waker::wake);
     }

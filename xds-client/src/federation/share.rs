@@ -42,6 +42,21 @@ impl Quota {
         self.most.store(most, Ordering::Relaxed);
     }
 
+    /// What a configuration calls it.
+    pub fn key(&self) -> &'static str {
+        self.key
+    }
+
+    /// How much of it is used.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// How much of it there may be.
+    pub fn most(&self) -> usize {
+        self.most.load(Ordering::Relaxed)
+    }
+
     /// One of it.
     pub fn take(self: &Arc<Self>) -> Result<Share, OverLimit> {
         let mut share = self.none();

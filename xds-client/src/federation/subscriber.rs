@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Instant;
 
 use xds_transport::Frame;
 use xds_transport::client::name_size;
@@ -40,6 +41,8 @@ pub(crate) struct Subscriber {
     pub(crate) sizes: Vec<(Arc<RequestRoom>, usize)>,
     /// A part may have nothing to do once it is pulled: it was opened for what the client brought along, or all of it left.
     pub(crate) may_close: bool,
+    /// When what the last pull visited came, as far as it was woken for it.
+    pub(crate) heard_at: Option<Instant>,
     /// Its first request is being handled.
     pub(crate) opening: bool,
     /// Names that a part has news of, and that another part may have, too: which of them counts is to be looked at.

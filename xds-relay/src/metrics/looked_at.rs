@@ -24,6 +24,10 @@ pub struct Gauges {
     pub stale: BTreeMap<String, u64>,
     /// How old these are, in seconds.
     pub stale_seconds: u64,
+    /// Limit → how much of it is used, and how much there may be.
+    pub limits: BTreeMap<&'static str, (u64, u64)>,
+    /// What was read of before a restart that is not what was written, if it is to be kept.
+    pub damaged: Option<u64>,
     /// Whether what is known is kept where it survives a restart, if it is to be.
     pub state: Option<bool>,
 }
@@ -62,7 +66,17 @@ impl Metrics {
         if let Some(kept) = now.state {
             state.with_label_values::<&str>(&[]).set(i64::from(kept));
         }
-        [info, ready, subscribers, resources, bodies, in_use, stale, age, state]
+        let damaged = gauges("state_damaged", "What was read there that is not what was written: it is left out.", &[]);
+        if let Some(count) = now.damaged {
+            damaged.with_label_values::<&str>(&[]).set(signed(count));
+        }
+        let limit = gauges("limit", "How much there may be, of what all clients together use.", &["limit"]);
+        let used = gauges("limit_used", "How much of that is used now.", &["limit"]);
+        for (key, (taken, most)) in &now.limits {
+            used.with_label_values(&[key]).set(signed(*taken));
+            limit.with_label_values(&[key]).set(signed(*most));
+        }
+        [damaged, limit, used, info, ready, subscribers, resources, bodies, in_use, stale, age, state]
             .iter()
             .flat_map(Collector::collect)
             .collect()

@@ -41,7 +41,7 @@ pub struct RelayCore {
     pub(crate) node_parameters: NodeParameters,
     unknown: Mutex<Unknown>,
     limits: Limits,
-    shared: federation::Limits,
+    pub(crate) shared: federation::Limits,
     settings: Settings,
     pub(crate) relays: Arc<Relays>,
     pub(crate) quotas: Quotas,
@@ -148,6 +148,7 @@ impl RelayCore {
         self.end_greedy_streams();
         self.judge_late();
         self.federation.sweep(now);
+        self.metrics.it_is(now);
         self.state.iter().for_each(|state| state.look(now));
     }
 
@@ -160,7 +161,7 @@ impl RelayCore {
         let Some(state) = &self.state else { return Ok(Saved::default()) };
         let saved = state.keep(&self.federation.scopes(), now, wall);
         if saved.as_ref().map_or(true, |saved| saved.keys > 0) {
-            self.metrics.state_commit(saved.is_ok());
+            self.metrics.state_commit(saved.as_ref().ok().map(|saved| saved.keys));
         }
         saved
     }

@@ -3,8 +3,9 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::time::Instant;
 
-use xds_transport::server::Tally;
+use xds_transport::server::{Latencies, Tally};
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::Observer;
 
@@ -52,11 +53,19 @@ impl Counts {
                 *told += news;
                 news
             };
+            let took = |total: &Latencies, told: &mut Latencies| {
+                let news = total.beyond(told);
+                told.add(&news);
+                news
+            };
+            let sent_after = took(&total.sent_after, &mut told.sent_after);
+            metrics.took(&sent_after, &took(&total.accepted_after, &mut told.accepted_after));
             metrics.requests.add(news(total.requests, &mut told.requests));
             metrics.responses.add(news(total.responses, &mut told.responses));
             metrics.resources.add(news(total.resources, &mut told.resources));
             metrics.acks.add(news(total.acks, &mut told.acks));
-            metrics.nacks.add(news(total.nacks, &mut told.nacks));
+            let by_reason = total.nacks_by_reason.into_iter().zip(&mut told.nacks_by_reason);
+            by_reason.zip(&metrics.nacks).for_each(|((total, told), counter)| counter.add(news(total, told)));
             metrics.bytes.add(news(total.bytes, &mut told.bytes));
         }
     }
@@ -90,6 +99,14 @@ impl Observer for Metrics {
 
     fn nacked(&self, origin: &str, type_url: &TypeUrl) {
         self.upstream(origin, type_url.as_str()).nacks.inc();
+    }
+
+    fn spoke(&self, origin: &str, at: Instant) {
+        self.origin_spoke(origin, at);
+    }
+
+    fn restated(&self, origin: &str, _type_url: &TypeUrl, resources: u64) {
+        self.upstream_restated(origin, resources);
     }
 
     fn refused(&self, origin: &str, resources: u64) {

@@ -86,6 +86,14 @@ impl Quotas {
         }
     }
 
+    /// What streams use up, of those that they share with others and these.
+    pub(crate) fn used(&self, shared: &federation::Limits) -> impl Iterator<Item = (&'static str, (u64, u64))> {
+        let federation::Limits { groups, authorities, names, .. } = shared;
+        [&self.streams, &self.load_reports, groups, authorities, names]
+            .map(|quota| (quota.key(), (quota.used() as u64, quota.most() as u64)))
+            .into_iter()
+    }
+
     /// There may be so many from now on. Those there are stay.
     pub(crate) fn set(&self, limits: &Limits) {
         self.streams.set_most(limits.streams);

@@ -108,6 +108,8 @@ impl RelayCore {
         }
         gauges.resources = resources.into_iter().map(|(type_url, count)| (type_url.to_string(), count)).collect();
         gauges.state = self.keeps.then(|| self.state.as_ref().is_some_and(|state| state.is_kept()));
+        gauges.damaged = self.state.as_ref().map(|state| state.damaged() as u64);
+        gauges.limits = self.quotas.used(&self.shared).collect();
         gauges.bodies = self.federation.bodies() as u64;
         self.counts.tell(&self.metrics, |sessions| {
             for stream in self.streams() {

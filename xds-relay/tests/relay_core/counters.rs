@@ -19,11 +19,13 @@ fn what_a_client_was_sent_and_said_is_counted_once() {
         world.disconnect(client);
         let sent: usize = world.clients[client].chunks.iter().flatten().map(bytes::Bytes::len).sum();
         for _ in 0..2 {
-            let counted = ["requests", "responses", "resources_sent", "acks", "nacks", "sent_bytes"].map(|what| {
-                let of = "{type=\"envoy.config.endpoint.v3.ClusterLoadAssignment\"}";
-                world.counted(0, &format!("downstream_{what}_total{of}"))
-            });
-            assert_eq!(counted, [4, 3, 5, 2, 1, sent as u64], "{downstream:?}");
+            let of = "type=\"envoy.config.endpoint.v3.ClusterLoadAssignment\"";
+            let counted = ["requests", "responses", "resources_sent", "acks", "sent_bytes"]
+                .map(|what| world.counted(0, &format!("downstream_{what}_total{{{of}}}")));
+            assert_eq!(counted, [4, 3, 5, 2, sent as u64], "{downstream:?}");
+            let nacks = ["validation", "decode", "unsupported", "internal", "other"]
+                .map(|reason| world.counted(0, &format!("downstream_nacks_total{{reason=\"{reason}\",{of}}}")));
+            assert_eq!(nacks, [1, 0, 0, 0, 0], "{downstream:?}");
         }
     }
 }
@@ -114,4 +116,94 @@ fn rule_121_what_is_fetched_for_one_client_is_shown_once_whatever_types_it_is_of
         world.subscribe(client, of, &["u"]);
     }
     assert_eq!(world.scopes_of(0), ["cluster=c", "stream 1"]);
+}
+
+/// How many of these took at most so many seconds.
+fn took(world: &World, what: &str, seconds: &str) -> u64 {
+    let of = "type=\"envoy.config.endpoint.v3.ClusterLoadAssignment\"";
+    world.counted(0, &format!("downstream_{what}_after_seconds_bucket{{{of},le=\"{seconds}\"}}"))
+}
+
+#[test]
+fn how_long_an_update_waits_is_counted_for_each_who_is_sent_it() {
+    for downstream in [DELTA, SOTW] {
+        let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
+        world.put(0, ENDPOINTS, "a", "1");
+        let [reader, slow] = ["n", "m"].map(|node| world.client(downstream, node));
+        world.subscribe(reader, ENDPOINTS, &["a"]);
+        // What is there already waited for nobody.
+        world.subscribe(slow, ENDPOINTS, &["a"]);
+        world.clients[slow].stalled = true;
+        world.put(0, ENDPOINTS, "a", "2");
+        world.advance(SECOND * 3);
+        world.clients[slow].stalled = false;
+        world.settle();
+        [reader, slow].iter().for_each(|client| world.disconnect(*client));
+        // However often somebody looks.
+        for _ in 0..2 {
+            let sent = ["0.001", "1", "5", "+Inf"].map(|seconds| took(&world, "sent", seconds));
+            assert_eq!(sent, [2, 2, 3, 3], "{downstream:?}");
+            assert_eq!(took(&world, "acked", "0.001"), 4, "{downstream:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_wanted_any_more_has_waited_for_nobody() {
+    let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
+    world.put(0, ENDPOINTS, "a", "1");
+    let [reader, slow] = ["n", "m"].map(|node| world.client(DELTA, node));
+    [reader, slow].iter().for_each(|client| world.subscribe(*client, ENDPOINTS, &["a"]));
+    world.clients[slow].stalled = true;
+    world.put(0, ENDPOINTS, "a", "2");
+    world.unsubscribe(slow, ENDPOINTS, &["a"]);
+    world.advance(SECOND * 10);
+    world.clients[slow].stalled = false;
+    world.subscribe(slow, ENDPOINTS, &["a"]);
+    assert_eq!(world.clients[slow].held(ENDPOINTS), ["a@2"]);
+    [reader, slow].iter().for_each(|client| world.disconnect(*client));
+    assert_eq!(["1", "+Inf"].map(|seconds| took(&world, "sent", seconds)), [2, 2]);
+}
+
+#[test]
+fn what_changes_without_its_version_is_passed_on_and_counted() {
+    let mut world = World::new(DELTA);
+    world.put(0, CLUSTERS, "a", "1");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["a"]);
+    let counted = |world: &World| world.counted(0, "upstream_changed_at_same_version_total{origin=\"o0\"}");
+    world.put(0, CLUSTERS, "a", "2");
+    assert_eq!(counted(&world), 0);
+    let (now, other) = (world.now, cluster("a", "other"));
+    world.origins[0].put_frame(now, "", CLUSTERS, "a", "2", other);
+    world.settle();
+    assert_eq!((world.clients[client].held(CLUSTERS), counted(&world)), (vec!["a@other".to_owned()], 1));
+}
+
+#[test]
+fn how_long_an_origin_says_nothing_is_told() {
+    let mut world = World::new(DELTA);
+    world.put(0, CLUSTERS, "a", "1");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["a"]);
+    let silent = |world: &World| world.counted(0, "origin_silent_seconds{origin=\"o0\"}");
+    world.advance(SECOND * 30);
+    assert_eq!(silent(&world), 30);
+    world.put(0, CLUSTERS, "a", "2");
+    assert_eq!(silent(&world), 0);
+    world.set_up(0, false);
+    world.advance(SECOND * 60);
+    assert_eq!(silent(&world), 60);
+}
+
+#[test]
+fn how_much_of_a_limit_is_used_is_told_beside_it() {
+    let mut world = World::of(&[DELTA], &[&[]], "limits: { names: 7 }");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["a", "b"]);
+    let told =
+        |world: &World| ["limit_used", "limit"].map(|what| world.counted(0, &format!("{what}{{limit=\"names\"}}")));
+    assert_eq!(told(&world), [2, 7]);
+    world.disconnect(client);
+    assert_eq!(told(&world), [0, 7]);
 }

@@ -120,7 +120,15 @@ impl Session {
         outgoing: &mut Outgoing<'_>,
         source: &mut impl Source,
     ) -> Option<Transmit> {
-        either!(self, session => session.poll_transmit(tells, outgoing, source))
+        either!(self, session => {
+            let transmit = session.poll_transmit(tells, outgoing, source);
+            // A look that pauses goes on.
+            if transmit.is_some() || !session.subscriber.paused {
+                let resources = transmit.as_ref().map(|transmit| transmit.resources);
+                session.subscriber.asked(outgoing.now, resources, source);
+            }
+            transmit
+        })
     }
 }
 

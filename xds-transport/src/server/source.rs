@@ -4,6 +4,7 @@ mod cache;
 pub(crate) mod forward;
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use bytes::Bytes;
 use xdstp_cache::{
@@ -99,6 +100,12 @@ pub trait Source {
         removals: Removals,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled;
+
+    /// When the source heard of what woke the subscriber, which the last [`pull`](Self::pull) visited: once, for
+    /// [histograms](Tally::sent_after). A source that leaves this out does not say.
+    fn heard_at(&mut self, _id: SubscriberId) -> Option<Instant> {
+        None
+    }
 
     /// Visits the errors that the subscriber has not been told of, when there is nothing to pull: see
     /// [`Cache::pull_errors`](xdstp_cache::Cache::pull_errors). Whether the visitor stopped it.

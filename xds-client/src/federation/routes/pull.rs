@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use xds_transport::Frame;
 use xdstp_cache::{Pull, Pulled, Removals, SubscriberId};
@@ -128,17 +129,18 @@ impl Routes {
         let has_wildcard = client.is_limited() && subscriber.has_wildcard(federation);
         // What was left under a wildcard is settled with what that says of it, though nothing else is open any more.
         let several = subscriber.parts.len() > 1 || subscriber.looks_again();
-        let Subscriber { type_url, parts, private_parts, private, .. } = subscriber;
+        let Subscriber { type_url, parts, private_parts, private, heard_at, .. } = subscriber;
         let mut screen = Screen::of(&**client, type_url, has_wildcard);
         let mut round = Round { federation, private, several, said, aside: Aside::default() };
         for part in parts.iter_mut().chain(private_parts) {
             let apart = round.aside.noted();
-            let mut this = part.scope.pull(part.id, removals, &mut |pull| {
+            let (mut this, heard) = part.scope.pull(part.id, removals, &mut |pull| {
                 if screen.as_mut().is_some_and(|screen| screen.keeps(&part.scope, &pull)) {
                     return ControlFlow::Continue(());
                 }
                 if part.scope.shared { round.of_shared(part, pull, visitor) } else { round.of_private(pull, visitor) }
             });
+            *heard_at = earliest(*heard_at, heard);
             part.sets_aside |= round.aside.noted() > apart;
             this.empty |= this.answered && part.sets_aside;
             pulled = pulled.and(this);
@@ -155,19 +157,28 @@ impl Routes {
 
     /// Goes on with what the parts of this stream alone have, of which something was just asked.
     fn pull_private_parts(
-        &self,
+        &mut self,
         id: SubscriberId,
         removals: Removals,
         mut pulled: Pulled,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
-        let subscriber = self.subscribers.get(id.index());
-        for part in subscriber.into_iter().flat_map(|subscriber| &subscriber.private_parts) {
-            pulled = pulled.and(part.scope.pull(part.id, removals, visitor));
+        let Some(Subscriber { private_parts, heard_at, .. }) = self.subscribers.get_mut(id.index()) else {
+            return pulled;
+        };
+        for part in private_parts {
+            let (this, heard) = part.scope.pull(part.id, removals, visitor);
+            *heard_at = earliest(*heard_at, heard);
+            pulled = pulled.and(this);
             if pulled.more {
                 break;
             }
         }
         pulled
     }
+}
+
+/// Of two moments, where there are two.
+fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    one.into_iter().chain(other).min()
 }

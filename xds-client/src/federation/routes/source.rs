@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use xds_transport::Frame;
@@ -184,6 +185,10 @@ impl Source for Routes {
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
         self.pull_all(id, removals, visitor)
+    }
+
+    fn heard_at(&mut self, id: SubscriberId) -> Option<Instant> {
+        self.subscribers.get_mut(id.index())?.heard_at.take()
     }
 
     fn pull_errors(

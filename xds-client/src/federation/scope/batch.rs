@@ -6,7 +6,7 @@ use std::vec::IntoIter;
 
 use xds_transport::Frame;
 use xds_transport::client::Changed;
-use xdstp_cache::{Cause, Edit, Interest, ResourceError, TypeUrl, Version};
+use xdstp_cache::{Cause, Edit, Interest, Outcome, ResourceError, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use super::BATCH;
@@ -54,6 +54,20 @@ impl Pending {
     }
 }
 
+/// What changed though its version did not.
+#[derive(Default)]
+pub(crate) struct Restated {
+    pub(crate) resources: u64,
+    pub(crate) first: Option<ResourceName>,
+}
+
+impl Restated {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.resources += other.resources;
+        self.first = self.first.take().or(other.first);
+    }
+}
+
 /// One hold of the lock.
 pub(super) struct Batch<'a> {
     pub(super) type_url: &'a TypeUrl,
@@ -62,6 +76,7 @@ pub(super) struct Batch<'a> {
     /// Something of the type is being given up.
     pub(super) gives_up: bool,
     pub(super) said_gone: &'a mut SaidGone,
+    pub(super) restated: &'a mut Restated,
     /// What lost an alias: it may be all that it was wanted by. So may be what came as it was given up.
     pub(super) bereft: &'a mut BTreeSet<ResourceName>,
     /// What changed may be asked for by its aliases.
@@ -90,7 +105,9 @@ impl Batch<'_> {
             self.bereft.insert(name.clone());
         }
         aliases.iter().chain([&name]).for_each(|name| self.said_gone.came(type_url, name));
-        edit.put_with_aliases(type_url, &name, aliases, resource);
+        if edit.put_with_aliases(type_url, &name, aliases, resource) == Outcome::ChangedAtSameVersion {
+            self.restated.add(Restated { resources: 1, first: Some(name.clone()) });
+        }
         // What another server gave may be equal, and live for another time.
         if (touched || self.several)
             && let Some(held) = edit.value_mut(type_url, &name)

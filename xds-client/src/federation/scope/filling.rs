@@ -25,12 +25,14 @@ impl Scope {
                 names.remove(name);
             }
         }
-        let refused = self.put(resources, now);
+        // What fills it as it begins to be used may be from long ago.
+        let heard = self.lock().filled_at.map(|_| now);
+        let refused = self.put(resources, heard, now);
         for (type_url, names) in gone {
             self.store(&type_url, Changes { removed: names.into_iter().collect(), ..Changes::default() }, now);
         }
         self.refuse(refused, now);
-        self.change(|state| {
+        self.change(heard, |state| {
             state.filled_at = Some(now);
             let mut edit = state.cache.edit(now);
             edit.fill();
@@ -66,7 +68,7 @@ impl Scope {
                 false
             }
         });
-        self.change(|state| {
+        self.change(None, |state| {
             let mut edit = state.cache.edit(at);
             for (name, read) in unread {
                 let is_same = edit.resource(type_url, &name).is_some_and(|held| held.digest() == read.digest());
@@ -95,7 +97,12 @@ impl Scope {
     }
 
     /// What is refused of that is returned.
-    fn put(&self, resources: &[(TypeUrl, ResourceName, Resource<Frame>)], now: Instant) -> Refused {
+    fn put(
+        &self,
+        resources: &[(TypeUrl, ResourceName, Resource<Frame>)],
+        heard: Option<Instant>,
+        now: Instant,
+    ) -> Refused {
         let mut refused = Refused::new();
         for batch in resources.chunks(BATCH) {
             let mut read = Vec::with_capacity(batch.len());
@@ -106,7 +113,7 @@ impl Scope {
                     Err(error) => refused.entry(type_url.clone()).or_default().push((name.clone(), error)),
                 }
             }
-            self.change(|state| {
+            self.change(heard, |state| {
                 let mut edit = state.cache.edit(now);
                 for (type_url, name, resource) in read {
                     edit.put(type_url, name, resource);

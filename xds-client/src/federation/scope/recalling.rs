@@ -109,7 +109,7 @@ impl Scope {
     fn serve_some(&self, most: usize, now: Instant) -> bool {
         let mut over = true;
         let made = self.terms.as_ref().map(|terms| self.remake(most, terms));
-        self.change(|state| {
+        self.change(None, |state| {
             let State { recall: Some(recall), cache, demand, .. } = state else { return Woken::default() };
             let mut edit = cache.edit(now);
             over = recall.serve(most, made, demand.as_ref(), &mut edit);
@@ -146,7 +146,7 @@ impl Scope {
             Due::Serve => self.fall_back(now),
             Due::End => {
                 let mut over = false;
-                self.change(|state| {
+                self.change(None, |state| {
                     let woken;
                     (over, woken) = state.end_recall(now);
                     woken

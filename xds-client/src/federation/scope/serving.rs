@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::task::Waker;
+use std::time::Instant;
 
 use xds_transport::Frame;
 use xds_transport::client::name_size;
@@ -23,6 +24,10 @@ impl Scope {
         if state.wakers.len() <= index {
             state.wakers.resize(index + 1, None);
         }
+        if state.heard_at.len() <= index {
+            state.heard_at.resize(index + 1, None);
+        }
+        state.heard_at.get_mut(index).into_iter().for_each(|at| *at = None);
         let before = state.wakers.get_mut(index).and_then(|slot| slot.replace(waker));
         drop(state);
         drop(before);
@@ -84,6 +89,10 @@ impl Scope {
         if last {
             state.leave((type_url.clone(), interest.clone()));
         }
+        // What it was woken for, it may want no more.
+        if !state.cache.has_work(id) {
+            state.heard_at.get_mut(id.index()).into_iter().for_each(|at| *at = None);
+        }
         drop(state);
         self.nudge(last);
         held
@@ -143,13 +152,16 @@ impl Scope {
         self.nudge(true);
     }
 
+    /// With when what the subscriber was woken for came.
     pub(crate) fn pull(
         &self,
         id: SubscriberId,
         removals: Removals,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
-    ) -> Pulled {
-        self.lock().cache.pull(id, removals, visitor)
+    ) -> (Pulled, Option<Instant>) {
+        let mut state = self.lock();
+        let heard = state.heard_at.get_mut(id.index()).and_then(Option::take);
+        (state.cache.pull(id, removals, visitor), heard)
     }
 
     pub(crate) fn pull_errors(

@@ -6,16 +6,17 @@ use std::time::Instant;
 use xdstp_cache::{TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
-use super::batch::{Batch, Pending};
+use super::batch::{Batch, Pending, Restated};
 use super::{BATCH, Scope, State};
 use crate::federation::changes::Changes;
 use crate::federation::markers::is_marker;
 
 impl Scope {
-    /// Stores what came from upstream, and wakes who is interested.
-    pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
+    /// Stores what came from upstream, and wakes who is interested. What of it changed without its version is returned.
+    pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) -> Restated {
+        let mut restated = Restated::default();
         self.recall_deleted(type_url, &changes, now);
-        let Some(changes) = self.heeded(type_url, changes) else { return };
+        let Some(changes) = self.heeded(type_url, changes) else { return restated };
         let Changes {
             server,
             changed,
@@ -39,7 +40,7 @@ impl Scope {
         let mut pending = Pending::new(changed, removed, errors, refreshed);
         let (mut bereft, mut over) = (BTreeSet::new(), false);
         while !over {
-            self.change(|state| {
+            self.change(Some(now), |state| {
                 if !(state.heeds(server) || watched && state.waits_for(server)) {
                     over = true;
                     return Woken::default();
@@ -51,6 +52,7 @@ impl Scope {
                     demand: demand.as_ref(),
                     gives_up: demand.as_ref().is_some_and(|demand| demand.gives_up(type_url)),
                     said_gone,
+                    restated: &mut restated,
                     bereft: &mut bereft,
                     by_alias,
                     shared: self.shared,
@@ -66,6 +68,7 @@ impl Scope {
                 batch.edit.finish()
             });
         }
+        restated
     }
 
     /// What of that counts, which this server says; none if none does.

@@ -171,7 +171,7 @@ impl Delta {
         if self.unacked.len() == 0 {
             self.subscriber.turn_since = Some(outgoing.now);
         }
-        self.unacked.push(nonce, transmit.resources + transmit.refreshed, named.puts);
+        self.unacked.push((nonce, outgoing.now), transmit.resources + transmit.refreshed, named.puts);
         // Rule 36: for people, and what the origin said.
         let version = source.system_version(self.subscriber.id);
         let version = version.as_ref().map(Version::as_str);

@@ -141,7 +141,9 @@ impl Sotw {
     fn answered(&mut self, now: Instant, nonce: u64, error: Option<&Status>, source: &mut impl Source) {
         self.awaits_ack = false;
         let Self { subscriber, offered, .. } = self;
-        subscriber.answered(now, nonce, error);
+        // It has been the client's turn since that was sent.
+        let sent = subscriber.turn_since.unwrap_or(now);
+        subscriber.answered(now, (nonce, sent), error);
         if error.is_none() {
             subscriber.refreshes.accepted(nonce);
             subscriber.located.iter_mut().for_each(|located| located.accepted(nonce));

@@ -79,8 +79,8 @@ impl Subscriber {
     }
 
     /// The client answered a response.
-    pub(crate) fn answered(&mut self, now: Instant, nonce: u64, error: Option<&Status>) {
-        self.tally.answered(now, nonce, error);
+    pub(crate) fn answered(&mut self, now: Instant, (nonce, sent): (u64, Instant), error: Option<&Status>) {
+        self.tally.answered(now, (nonce, sent), error);
         // Of several responses it may answer one after the other.
         self.turn_since = Some(now);
         if error.is_none() {
@@ -98,6 +98,17 @@ impl Subscriber {
     ) {
         let error = error.map(|error| error.message.as_str());
         source.answered(self.id, &Answer { nonce, error, resources });
+    }
+
+    /// The source was asked for what is new, of which there were so many resources, if a response came of it.
+    #[inline]
+    pub(crate) fn asked(&mut self, now: Instant, resources: Option<u32>, source: &mut impl Source) {
+        let located = self.located.iter().flat_map(|located| located.ids());
+        // Asked for all of them: what was not sent of it is told, or waits for other reasons.
+        let heard = std::iter::once(self.id).chain(located).filter_map(|id| source.heard_at(id)).min();
+        if let Some(heard) = heard.filter(|_| resources.is_some_and(|resources| resources > 0)) {
+            self.tally.sent_after.record(now.saturating_duration_since(heard));
+        }
     }
 
     /// A response has all there is to say: it ends with what every response ends with, and counts as sent.

@@ -44,6 +44,10 @@ macro_rules! forward {
             Source::selects(&$source, id)
         }
 
+        fn heard_at(&mut $this, id: SubscriberId) -> Option<std::time::Instant> {
+            Source::heard_at(&mut $source, id)
+        }
+
         fn covers(&$this, id: SubscriberId, name: &ResourceName) -> bool {
             Source::covers(&$source, id, name)
         }

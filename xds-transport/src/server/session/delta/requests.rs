@@ -132,10 +132,10 @@ impl Delta {
         if count == 0 {
             return;
         }
-        let mut last = 0;
-        for (at, Sent { nonce, resources, puts, .. }) in answered.enumerate() {
-            last = nonce;
-            let error = error.filter(|_| at + 1 == count);
+        let mut last = (0, now);
+        for (position, Sent { nonce, at, resources, puts, .. }) in answered.enumerate() {
+            last = (nonce, at);
+            let error = error.filter(|_| position + 1 == count);
             subscriber.tell(nonce, error, &puts, source);
             if error.is_some() {
                 subscriber.refreshes.refused(now, nonce, resources);

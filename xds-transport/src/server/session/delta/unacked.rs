@@ -1,6 +1,7 @@
 //! The responses of one delta session that were not answered yet, and what of them a client may take for more than it is.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Instant;
 
 use smallvec::SmallVec;
 use xdstp_cache::{Interest, Version};
@@ -22,6 +23,7 @@ pub(crate) type Puts = SmallVec<[ResourceName; 1]>;
 /// A response.
 pub(crate) struct Sent {
     pub(crate) nonce: u64,
+    pub(crate) at: Instant,
     pub(crate) resources: u32,
     /// What it puts, of which the client left nothing since.
     pub(crate) puts: Puts,
@@ -51,12 +53,12 @@ impl Unacked {
     }
 
     /// A response was sent, with these and perhaps more resources.
-    pub(crate) fn push(&mut self, nonce: u64, resources: u32, mut names: Puts) {
+    pub(crate) fn push(&mut self, (nonce, at): (u64, Instant), resources: u32, mut names: Puts) {
         // It may stay for as long as a slow reader takes.
         if names.capacity() > names.len() + SPARE {
             names.shrink_to_fit();
         }
-        self.sent.push_back(Sent { nonce, resources, puts: names, left: Vec::new() });
+        self.sent.push_back(Sent { nonce, at, resources, puts: names, left: Vec::new() });
     }
 
     /// Rule 22: an ACK or NACK of a response answers those before it too. The last of these is the one with the nonce.
