@@ -10,6 +10,7 @@ from harness.origin import Origin
 from harness.program import Example, Tool
 from harness.raw import DeltaClient, SotwClient
 from harness.relay import Relay
+from harness.scripted import VariantsClient, VariantsOrigin
 from harness.tap import Tap
 
 AUTHORITY = "authority"
@@ -91,6 +92,14 @@ class Bed:
     def sotw(self, xds_port, node="raw", **keywords):
         """A stream of our own, state of the world."""
         return self.stopped(SotwClient(dialed(xds_port), node, **keywords))
+
+    def variants_origin(self, dialect, type_url, contents):
+        """An origin in this process that has a content for each set of parameters."""
+        return self.stopped(VariantsOrigin(dialect, type_url, contents))
+
+    def variants_client(self, xds_port, dialect, type_url, node):
+        """A stream of our own that asks for variants."""
+        return self.stopped(VariantsClient(dialed(xds_port), dialect, type_url, node))
 
     def cable(self, to_port):
         """A port that forwards to another one until it is cut."""
