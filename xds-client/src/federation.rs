@@ -7,6 +7,7 @@
 //!
 //! - [`Origin`], what feeds scopes: a server ([`ServerOrigin`]), which is reached by [`Dial`], a [`SnapshotOrigin`], or anything
 //!   else that has content. Between a scope and an origin that must be asked stands a [`Supply`].
+//! - [`Documents`], who reads what is at locators that are no names (`file:`), and tells an [`OpenDocument`] of it.
 //! - [`Client`], whom routes serve: which group its node is of, and what its limits are called.
 //! - [`Observer`], who counts what comes from servers.
 //! - [`LastKnownGood`], where it is kept what scopes know, if anywhere.

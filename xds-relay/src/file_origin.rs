@@ -36,12 +36,16 @@
 //! assert_eq!(error.to_string(), "bad.yaml:2:3: resources[0]: neither `@type` nor `resource` is given");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! A client reads such files at `file:` locators (xRFC TP1) with these descriptors, which decode for
+//! [`xdstp_client::Files`]: `Files::within(["/etc/xds"], Descriptors::built_in()?)`.
 
 mod decode;
 mod descriptors;
 mod document;
 mod encode;
 mod error;
+mod held;
 mod import;
 mod load;
 mod name;
@@ -54,6 +58,7 @@ mod wrapper;
 
 pub use self::descriptors::{Descriptors, DescriptorsError};
 pub use self::error::FileError;
+pub(crate) use self::held::held;
 pub use self::import::{Import, ImportedFile, import, import_file};
 pub(crate) use self::load::load_origin;
 pub use self::load::{load, load_embedded};

@@ -27,13 +27,13 @@ impl Origins {
     pub(crate) fn read(config: &Config, core: &Arc<RelayCore>) -> Result<Self, Error> {
         use std::time::Instant;
 
-        use crate::file_origin::{Watch, load_origin};
+        use crate::file_origin::{Watch, held, load_origin};
         let mut watches = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {
             let Some((directory, descriptors)) = origin.kind.files() else { continue };
             let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
             let (directory, loaded) = load_origin(config, origin, directory, descriptors)?;
-            core.set_files(index, serve_as(&loaded), Instant::now());
+            core.set_files(index, held(&loaded), Instant::now());
             let reloads = core.metrics().reloads(&origin.name);
             let (core, name) = (core.clone(), origin.name.clone());
             let reload =
@@ -41,7 +41,7 @@ impl Origins {
                     Ok(resources) => {
                         reloads.ok.inc();
                         tracing::info!(origin = %name, resources = resources.len(), "files changed");
-                        core.set_files(index, serve_as(&resources), Instant::now());
+                        core.set_files(index, held(&resources), Instant::now());
                     }
                     Err(error) => {
                         reloads.failed.inc();
@@ -72,22 +72,6 @@ pub(crate) fn refuse_files(config: &Config) -> Result<(), Error> {
             Err(Error::Origin { origin: origin.name.clone(), reason })
         }
     }
-}
-
-#[cfg(feature = "file-origin")]
-fn serve_as(resources: &[crate::file_origin::FileResource]) -> Vec<crate::relay_core::Held> {
-    use prost::Message as _;
-    use xds_transport::wire::Resource;
-
-    let named = resources.iter().filter_map(|resource| {
-        let type_url = xdstp_cache::TypeUrl::from(resource.type_url.as_str());
-        let name = xdstp_uri::ResourceName::parse(&resource.name).ok()?;
-        let aliases = Resource { aliases: resource.aliases.clone(), ..Resource::default() }.encode_to_vec();
-        let frame = xds_transport::Frame::of_message(&type_url, &resource.value);
-        let frame = frame.with_wrapper(aliases.into(), resource.ttl, false).of_variant(resource.variant.clone());
-        Some((type_url, name, frame.into_resource(resource.version.as_deref().map(Into::into))))
-    });
-    named.collect()
 }
 
 /// However many clients come at once, one stream asks for what they want: origins bear less than so many requests.
@@ -215,7 +199,7 @@ resources:
   resource: {"@type": x/envoy.config.cluster.v3.Cluster, name: d}
 "#;
         let read = load_embedded(&[("a.yaml", text)], &Descriptors::built_in().unwrap()).unwrap();
-        let served = serve_as(&read);
+        let served = crate::file_origin::held(&read);
         let [(_, _, wrapped), (_, _, plain), (_, _, variant)] = served.as_slice() else { panic!("{served:?}") };
         assert_eq!(wrapped.version.as_str(), "v7");
         assert_eq!((wrapped.value.ttl(), wrapped.value.expires()), (Some(Duration::from_secs(60)), None));

@@ -48,7 +48,7 @@ impl OpenDocument {
     /// is as it was is no news. Nothing happens once nobody watches it.
     pub fn tell(&self, outcome: Result<Vec<Held>, DocumentError>, now: Instant) {
         if let Some(document) = self.0.upgrade() {
-            lock(&document.state).said = Some((outcome.map(Arc::new), now));
+            lock(&document.state).said = Some(Said { outcome: outcome.map(Arc::new), at: now });
             document.fill();
         }
     }
@@ -72,9 +72,16 @@ pub(crate) struct Document {
 #[derive(Default)]
 struct State {
     opened: bool,
-    said: Option<(Result<Arc<Vec<Held>>, DocumentError>, Instant)>,
+    said: Option<Said>,
     /// One for each type that is looked for in it, and some that are gone.
     fed: Vec<Weak<Scope>>,
+}
+
+/// What was told last, and since when that is so.
+#[derive(Clone)]
+struct Said {
+    outcome: Result<Arc<Vec<Held>>, DocumentError>,
+    at: Instant,
 }
 
 impl Document {
@@ -113,16 +120,16 @@ impl Document {
                 let Some(said) = said.clone() else { return };
                 (said, fed.clone())
             };
-            let (outcome, now) = said;
-            fed.iter().filter_map(Weak::upgrade).for_each(|scope| self.fill_one(&scope, &outcome, now));
+            fed.iter().filter_map(Weak::upgrade).for_each(|scope| self.fill_one(&scope, &said));
         });
     }
 
-    fn fill_one(&self, scope: &Scope, outcome: &Result<Arc<Vec<Held>>, DocumentError>, now: Instant) {
+    fn fill_one(&self, scope: &Scope, said: &Said) {
         let ScopeKey::Document(type_url, _) = scope.key.of_all() else { return };
         // A locator is old-style text to whoever does not know it, and a name here.
         let Ok(name) = ResourceName::parse(&self.locator) else { return };
-        let part = match outcome {
+        let now = said.at;
+        let part = match &said.outcome {
             Ok(held) => part_for(type_url, held).map_err(DocumentError::Malformed),
             Err(error) => Err(error.clone()),
         };
@@ -151,7 +158,7 @@ impl Supply for Document {
     }
 
     fn status(&self) -> Status {
-        let said = lock(&self.state).said.as_ref().map(|(outcome, _)| outcome.clone().map(drop));
+        let said = lock(&self.state).said.as_ref().map(|said| said.outcome.clone().map(drop));
         let connected = matches!(said, Some(Ok(())));
         let last_error = said.and_then(Result::err).map(|error| error.to_string());
         Status { connected, last_error, ..Status::default() }
@@ -159,7 +166,7 @@ impl Supply for Document {
 
     fn unreachable_since(&self, _: Instant) -> Option<String> {
         match &lock(&self.state).said {
-            Some((Err(DocumentError::Unreadable(reason)), _)) => Some(reason.clone()),
+            Some(Said { outcome: Err(DocumentError::Unreadable(reason)), .. }) => Some(reason.clone()),
             _ => None,
         }
     }
