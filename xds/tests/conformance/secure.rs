@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tempfile::TempDir;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio_rustls::TlsAcceptor;
 use xdstp_client::tls::provider;
@@ -106,7 +106,15 @@ fn config(directory: &Path) -> Arc<ServerConfig> {
 
 /// What is said by TLS, to the control plane and back, for as long as there is a connection.
 async fn carry(config: Arc<ServerConfig>, io: impl AsyncRead + AsyncWrite + Unpin, plane: Plane) {
-    let Ok(mut client) = TlsAcceptor::from(config).accept(io).await else { return };
+    let mut client = match TlsAcceptor::from(config).accept(io).into_fallible().await {
+        Ok(client) => client,
+        Err((_, mut io)) => {
+            // To close with bytes unread would take back the alert that says why.
+            let _ = io.shutdown().await;
+            let _ = tokio::io::copy(&mut io, &mut tokio::io::sink()).await;
+            return;
+        }
+    };
     let mut server = TcpStream::connect(plane.server).await.unwrap();
     server.set_nodelay(true).unwrap();
     // However it ends: both sides see it.
