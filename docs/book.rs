@@ -10,11 +10,18 @@ chapters! {
     concepts = "concepts.md",
     life_of_an_update = "life-of-an-update.md",
     control_plane = "control-plane.md",
+    secure = "secure.md",
     programs = "programs.md",
     test_your_server = "test-your-server.md",
     machines = "machines.md",
     rules = "rules.md",
 }
+
+#[allow(clippy::panic, reason = "a program of the book fails by panicking")]
+pub mod asking;
+#[allow(clippy::panic, reason = "as above")]
+pub mod certificates;
+pub mod secured;
 
 /// As much of Envoy's types as the programs use. The crate `envoy-types` has all of them.
 pub mod envoy {
@@ -42,6 +49,7 @@ mod tests {
         for (chapter, of) in [
             (include_str!("control-plane.md"), &["prost", "tonic", "tokio"][..]),
             (include_str!("programs.md"), &["prost", "tokio"]),
+            (include_str!("secure.md"), &["rustls", "tokio-rustls"]),
         ] {
             assert_eq!(compared(chapter), of);
         }

@@ -31,6 +31,16 @@ fn wire_walk_corpus() {
     replay("wire_walk", oracle::wire_walk);
 }
 
+#[test]
+fn wire_locator_corpus() {
+    replay("wire_locator", oracle::locator::wire_locator);
+}
+
+#[test]
+fn certificate_subject_corpus() {
+    replay("certificate_subject", oracle::subject::certificate_subject);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -42,6 +52,16 @@ proptest! {
     #[test]
     fn client_stream_at_random(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         oracle::client::client_stream(&bytes);
+    }
+
+    #[test]
+    fn wire_locator_at_random(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        oracle::locator::wire_locator(&bytes);
+    }
+
+    #[test]
+    fn certificate_subject_at_random(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        oracle::subject::certificate_subject(&bytes);
     }
 
     #[test]

@@ -18,7 +18,8 @@ use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tonic::transport::Endpoint;
+use xdstp_client::upstream::Pool;
+use xdstp_client::{Backoff, Endpoint};
 
 use self::adapter::{Adapter, Spec};
 use self::lab::Lab;
@@ -26,9 +27,9 @@ use self::method::Method;
 use self::report::{Form, Report};
 use self::select::Selection;
 use self::suite::Counts;
-use crate::ask::seconds;
+use crate::ask::{Secure, seconds};
 use crate::exit;
-use crate::show::{complain, unless_closed, visible, with_causes};
+use crate::show::{complain, unless_closed, visible};
 
 /// Check which rules of xDS a server keeps, as a client sees it: exit with 1 if it breaks one, with 3 if it cannot be reached or
 /// nothing is known of it
@@ -41,11 +42,14 @@ Examples:
   xds conformance 127.0.0.1:18000 --adapter files:./resources
   xds conformance 127.0.0.1:18000 --adapter 'command:./adapter --verbose' --output junit
   xds conformance 127.0.0.1:18000 --adapter tcp:127.0.0.1:18001 --only nonces,48-57 --method delta-ads
+  xds conformance unix:/run/plane.sock --ca ca.pem --cert me.pem --key me.key --server-name plane.example.com
   xds conformance --list")]
 pub(crate) struct Args {
-    /// The server, as host:port or http://host:port
+    /// The server, as host:port, URI or unix:PATH
     #[arg(value_name = "HOST:PORT", required_unless_present = "list")]
     server: Option<String>,
+    #[command(flatten)]
+    secure: Secure,
     /// How the server's resources are changed: files:DIRECTORY that it reads; command:PROGRAM ARGUMENTS or tcp:HOST:PORT, which
     /// speak lines of JSON; or cncf:HOST:PORT, an adapter of CNCF's xds-test-harness
     #[arg(long, value_name = "ADAPTER")]
@@ -82,7 +86,7 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
     let Some(server) = args.server.filter(|_| !args.list) else {
         return report::list(&checks);
     };
-    let endpoint = match endpoint(&server, args.timeout) {
+    let endpoint = match endpoint(&server, &args.secure) {
         Ok(endpoint) => endpoint,
         Err(error) => return Ok(exit::usage(&*error)),
     };
@@ -95,15 +99,19 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
         Ok(adapter) => adapter,
         Err(why) => return Ok(exit::usage(&*Box::<dyn Error>::from(format!("the adapter: {why}")))),
     };
-    let channel = match endpoint.connect().await {
-        Ok(channel) => channel,
+    let pool = Pool::new(endpoint);
+    let reaching = async { pool.place().await.map_err(|error| error.to_string()) };
+    let reached = tokio::time::timeout(args.timeout, reaching).await;
+    // A place is held until the end, so that checks do not need a connection each.
+    let _held = match reached.unwrap_or_else(|_| Err(format!("nobody answered within {:?}", args.timeout))) {
+        Ok(place) => place,
         Err(error) => {
-            complain(visible(&format!("no connection to {server}: {}", with_causes(&error))));
+            complain(visible(&format!("no connection to {server}: {error}")));
             return Ok(exit::unknown());
         }
     };
     let methods = if args.method.is_empty() { method::ALL } else { &args.method };
-    let mut lab = Lab::new(channel, adapter, args.timeout, seed);
+    let mut lab = Lab::new(pool, adapter, args.timeout, seed);
     let mut report = Report::new(args.output, &server, seed);
     let done = tokio::select! {
         done = suite::run(&mut lab, &checks, methods, &mut report) => done,
@@ -119,13 +127,11 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// # Errors
-/// It is no address, or not one that is spoken to here.
-fn endpoint(server: &str, timeout: Duration) -> Result<Endpoint, Box<dyn Error>> {
-    let uri = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
-    if !uri.starts_with("http://") {
-        return Err(format!("{server}: expected HOST:PORT or http://HOST:PORT, in clear text").into());
-    }
-    Ok(Endpoint::from_shared(uri)?.connect_timeout(timeout).http2_adaptive_window(true))
+/// It is no address, or not one that is spoken to here; or a file for TLS is not good.
+fn endpoint(server: &str, secure: &Secure) -> Result<Endpoint, Box<dyn Error>> {
+    // A check does not wait for what the one before it did to the server.
+    let at_once = Backoff::new(Duration::ZERO, Duration::ZERO);
+    secure.secure(server, Endpoint::new(server)?.with_backoff(at_once))
 }
 
 /// Where nothing is known, nothing is well.

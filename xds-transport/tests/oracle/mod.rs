@@ -1,6 +1,8 @@
 //! What holds for any bytes: shared by the tests and the fuzz targets.
 
 pub(crate) mod client;
+pub(crate) mod locator;
+pub(crate) mod subject;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

@@ -1,5 +1,6 @@
 //! A hand on the server's resources.
 
+mod answer;
 mod cncf;
 mod files;
 mod lines;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+pub(crate) use self::answer::Failure;
 use self::cncf::Cncf;
 use self::files::Files;
 use self::lines::Lines;
@@ -25,15 +27,6 @@ pub(crate) struct Change {
 pub(crate) enum Applied {
     Now,
     Sometime,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// There is no adapter.
-    None,
-    /// It cannot do that.
-    Unsupported(String),
-    Broken(String),
 }
 
 /// Which one, as the command line has it.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tonic::transport::Channel;
 use xds_transport::wire::Node;
+use xdstp_client::upstream::Pool;
 
 use super::adapter::{Adapter, Applied, Change, Failure};
 use super::check::{Done, Stop};
@@ -15,7 +15,7 @@ use super::method::Method;
 use super::resources::{Item, Of};
 
 pub(crate) struct Lab {
-    channel: Channel,
+    server: Pool,
     adapter: Adapter,
     /// Sees whether a change arrived at the server, where the adapter does not know.
     probe: Option<(Client, u32)>,
@@ -31,9 +31,9 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    pub(crate) fn new(channel: Channel, adapter: Adapter, timeout: Duration, seed: u64) -> Self {
+    pub(crate) fn new(server: Pool, adapter: Adapter, timeout: Duration, seed: u64) -> Self {
         Self {
-            channel,
+            server,
             adapter,
             probe: None,
             timeout,
@@ -89,7 +89,7 @@ impl Lab {
     /// The same, by another method, and with features of the client.
     pub(crate) fn open_by(&mut self, method: Method, of: Of, features: &[&str]) -> Client {
         self.clients += 1;
-        let link = Link::open(self.channel.clone(), method.path(of));
+        let link = Link::open(self.server.clone(), method.path(of));
         let mut client = Client::new(link, method, self.clients, self.timeout, self.transcript.clone());
         client.node = Some(self.node(features));
         client
@@ -150,7 +150,7 @@ impl Lab {
         let mut client = match self.probe.take() {
             Some((client, _)) => client,
             None => {
-                let link = Link::open(self.channel.clone(), Method::SotwAds.path(Of::Route));
+                let link = Link::open(self.server.clone(), Method::SotwAds.path(Of::Route));
                 let mut client = Client::new(link, Method::SotwAds, 0, self.timeout, Transcript::default());
                 client.node = Some(self.node(&[]));
                 client.want(Of::Route, &[name]).await.map_err(late)?;

@@ -7,8 +7,8 @@ use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::client::Grpc;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
-use tonic::transport::Channel;
 use tonic::{Request, Status};
+use xdstp_client::upstream::Pool;
 
 /// What a response may measure: more than any check asks for.
 const MAX_MESSAGE_SIZE: usize = 64 << 20;
@@ -23,11 +23,11 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn open(channel: Channel, path: String) -> Self {
+    pub(crate) fn open(server: Pool, path: String) -> Self {
         let (requests, outgoing) = mpsc::channel(WAITING);
         let (tell, heard) = mpsc::channel(WAITING);
         let task = tokio::spawn(async move {
-            let end = match carry(channel, path, outgoing, &tell).await {
+            let end = match carry(&server, path, outgoing, &tell).await {
                 Ok(()) => Status::ok("the server ended the stream"),
                 Err(status) => status,
             };
@@ -58,13 +58,15 @@ impl Drop for Link {
 }
 
 async fn carry(
-    channel: Channel,
+    server: &Pool,
     path: String,
     outgoing: mpsc::Receiver<Bytes>,
     tell: &mpsc::Sender<Result<Bytes, Status>>,
 ) -> Result<(), Status> {
     let path = PathAndQuery::try_from(path).map_err(|error| Status::internal(error.to_string()))?;
-    let mut grpc = Grpc::new(channel).max_decoding_message_size(MAX_MESSAGE_SIZE);
+    // It is the stream's for as long as that is open.
+    let place = server.place().await.map_err(|error| Status::unavailable(error.to_string()))?;
+    let mut grpc = Grpc::new(place.channel()).max_decoding_message_size(MAX_MESSAGE_SIZE);
     grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
     let response = grpc.streaming(Request::new(ReceiverStream::new(outgoing)), path, Raw).await?;
     let mut messages = response.into_inner();

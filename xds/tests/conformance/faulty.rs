@@ -9,8 +9,10 @@ use bytes::Bytes;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::Routes;
-use tonic::transport::{Channel, Endpoint, Server};
+use tonic::transport::Server;
 use tonic::{Status, Streaming};
+use xdstp_client::Endpoint;
+use xdstp_client::upstream::Pool;
 
 use super::defects::{Defect, Hand};
 use super::link::{Link, Raw};
@@ -34,7 +36,7 @@ impl Plane {
 }
 
 async fn stand_before(server: SocketAddr, defect: Option<Defect>) -> SocketAddr {
-    let origin = Endpoint::from_shared(format!("http://{server}")).unwrap().connect_lazy();
+    let origin = Pool::new(Endpoint::new(&server.to_string()).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let streams = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -47,7 +49,7 @@ async fn stand_before(server: SocketAddr, defect: Option<Defect>) -> SocketAddr 
     address
 }
 
-async fn answer(origin: Channel, hand: Hand, request: Request) -> Response<tonic::body::Body> {
+async fn answer(origin: Pool, hand: Hand, request: Request) -> Response<tonic::body::Body> {
     let link = Link::open(origin, request.uri().path().to_owned());
     let mut grpc = tonic::server::Grpc::new(Raw).max_decoding_message_size(64 << 20);
     grpc.streaming(Between(Some((link, hand))), request).await

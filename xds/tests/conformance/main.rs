@@ -21,3 +21,5 @@ mod plane;
 mod planted;
 mod relay;
 mod runs;
+#[cfg(unix)]
+mod secure;

@@ -12,7 +12,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 use xds_transport::wire::Any;
 
-use super::{Change, Failure};
+use super::{Change, Failure, answer};
 use crate::conformance::link::Raw;
 use crate::conformance::resources::{Item, Of};
 
@@ -32,12 +32,6 @@ struct SetStateRequest {
     version: String,
     #[prost(message, repeated, tag = "3")]
     resources: Vec<Any>,
-}
-
-#[derive(Clone, Copy, PartialEq, Message)]
-struct SetStateResponse {
-    #[prost(bool, tag = "1")]
-    success: bool,
 }
 
 impl Cncf {
@@ -82,7 +76,6 @@ impl Cncf {
         grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
         let request = Request::new(Bytes::from(request.encode_to_vec()));
         let response = grpc.unary(request, SET_STATE, Raw).await?.into_inner();
-        let response = SetStateResponse::decode(response).map_err(|error| Status::internal(error.to_string()))?;
-        Ok(response.success)
+        answer::of_set_state(response).map_err(|error| Status::internal(error.to_string()))
     }
 }

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-use super::{Change, Failure};
+use super::{Change, Failure, answer};
 use crate::conformance::resources::Item;
 
 pub(crate) struct Lines {
@@ -25,14 +24,6 @@ pub(crate) struct Lines {
 
 /// What an answer may measure.
 const MAX_ANSWER: u64 = 64 << 10;
-
-#[derive(Debug, Deserialize)]
-struct Answer {
-    #[serde(default)]
-    ok: bool,
-    unsupported: Option<String>,
-    error: Option<String>,
-}
 
 impl Lines {
     /// Starts a program, with arguments between spaces.
@@ -78,17 +69,11 @@ impl Lines {
             Ok(answer) => answer,
             Err(_) => Err(format!("no answer for {timeout:?}")),
         };
-        match answer {
-            Ok(Answer { unsupported: Some(why), .. }) => Err(Failure::Unsupported(why)),
-            Ok(Answer { error: Some(why), .. }) => Err(Failure::Broken(why)),
-            Ok(Answer { ok: true, .. }) => Ok(()),
-            Ok(_) => Err(Failure::Broken("it answered neither ok nor why not".into())),
-            // What comes later would be taken for the answer to something else.
-            Err(why) => Err(Failure::Broken(self.broken.insert(why).clone())),
-        }
+        // After what is no answer, what comes later would be taken for the answer to something else.
+        answer.unwrap_or_else(|why| Err(Failure::Broken(self.broken.insert(why).clone())))
     }
 
-    async fn exchange(&mut self, line: &str) -> Result<Answer, String> {
+    async fn exchange(&mut self, line: &str) -> Result<Result<(), Failure>, String> {
         let written = async {
             self.to.write_all(line.as_bytes()).await?;
             self.to.flush().await
@@ -100,7 +85,7 @@ impl Lines {
         if answer.last() != Some(&b'\n') {
             return Err("it ended, or its answer is too long".into());
         }
-        serde_json::from_slice(&answer).map_err(|error| format!("its answer is not to be understood: {error}"))
+        answer::of_line(&answer)
     }
 }
 
@@ -164,8 +149,14 @@ mod tests {
     #[tokio::test]
     async fn what_a_process_answers_is_what_became_of_the_change() {
         let script = tempfile::NamedTempFile::new().unwrap();
-        let answers =
-            [r#"{"ok":true}"#, r#"{"unsupported":"no"}"#, r#"{"error":"lost"}"#, "{}", "what", r#"{"ok":true}"#];
+        let answers = [
+            r#"{"ok":true}"#,
+            r#"{"unsupported":"no"}"#,
+            r#"{"error":"lost"}"#,
+            "{}",
+            "[true,null,null]",
+            r#"{"ok":true}"#,
+        ];
         let text: String = answers.iter().map(|answer| format!("read line; echo '{answer}'\n")).collect();
         std::fs::write(script.path(), text).unwrap();
         let mut lines = Lines::run(&format!("sh {}", script.path().display())).unwrap();
