@@ -42,14 +42,7 @@ impl Sotw {
             self.left.extend(self.common.wanted.leaving().iter().cloned());
         }
         self.crossable = !surely_read;
-        let repeats = self.common.opened && self.common.wanted.is_told() && !self.common.wanted.is_empty();
-        if !repeats {
-            let names = self.name_all(now);
-            self.names = encode(&names, self.common.selecting.as_deref());
-        }
-        if surely_read {
-            self.incomplete.values_mut().for_each(|is_next| *is_next = true);
-        }
+        self.encode_names(now, surely_read);
         // An origin that is silent because everything is as it was (rule 87) looks like one that has not answered, which
         // is no answer to a relay (rule 150).
         let first = !self.common.opened;
@@ -80,6 +73,18 @@ impl Sotw {
             ..DiscoveryRequest::default()
         };
         Some((request, self.names.clone()))
+    }
+
+    /// The names of the next request, which are those of the last if nothing else is wanted.
+    fn encode_names(&mut self, now: Instant, surely_read: bool) {
+        let repeats = self.common.opened && self.common.wanted.is_told() && !self.common.wanted.is_empty();
+        if !repeats {
+            let names = self.name_all(now);
+            self.names = encode(&names, self.common.selecting.as_deref());
+        }
+        if surely_read {
+            self.incomplete.values_mut().for_each(|is_next| *is_next = true);
+        }
     }
 
     /// What the next request names, taken as told.
