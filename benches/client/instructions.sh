@@ -3,3 +3,4 @@
 set -eu
 cd "$(dirname "$0")"
 cargo run --release --quiet --bin client-instructions
+cargo run --release --quiet --bin watch-instructions

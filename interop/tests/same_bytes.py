@@ -95,7 +95,8 @@ def everybody_is_sent_the_same_bytes(bed, names, origin):
         for type_url, last in last_parts.items():
             stream.subscribe(type_url, naming(type_url, last), *([name] if type_url == LISTENER else []))
     until("a call reaches the backend", lambda: fleet.grpc.request() == "first", within=20)
-    until("all are sent all", lambda: len(versions(own)) == len(versions(reference)) == 5 and fleet.have(versions(reference)), within=20)
+    until("both have told of all", lambda: len(versions(own)) == len(versions(reference)) == 5, within=20)
+    until("all are sent all", lambda: fleet.have(versions(reference)), within=20)
     fleet.check(versions(reference), own)
 
     mesh.revision, mesh.backends["backend"] = "2", bed.grpc_backend("second")

@@ -40,7 +40,7 @@ pub fn response(protocol: Protocol, indices: impl IntoIterator<Item = usize>, ro
 }
 
 /// A message with its name in field 1, as Envoy's types have it.
-fn body(index: usize, round: u64) -> Bytes {
+pub fn body(index: usize, round: u64) -> Bytes {
     let mut body = Vec::new();
     prost::encoding::string::encode(1, &name(index), &mut body);
     prost::encoding::uint64::encode(1000, &round, &mut body);

@@ -4,4 +4,5 @@ pub mod content;
 pub mod machine;
 pub mod origin;
 pub mod peers;
+pub mod program;
 pub mod receiving;

@@ -1,5 +1,7 @@
 //! The clients, as a program has them: a connection, a task that drives it, and a watch for every name.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use prost::Message;
 use tokio::runtime::{Builder, Runtime};
@@ -27,7 +29,12 @@ pub trait Peer: Sized {
     fn watch(&mut self, name: String) -> impl Future<Output = ()>;
     /// Waits until the watch that is `index`-th of all sees a resource.
     fn see(&mut self, index: usize) -> impl Future<Output = ()>;
+    /// Drops all watches.
+    fn leave(&mut self);
 }
+
+/// Resources of one response: more would be longer than a client takes.
+const AT_ONCE: usize = 10_000;
 
 /// A client and its origin, on one thread.
 pub struct Pair<P> {
@@ -40,6 +47,10 @@ pub struct Pair<P> {
     pub subscribed_bytes: usize,
     /// How many bytes of requests it took until every name was there.
     pub settled_bytes: usize,
+    /// How long it took to open the watches.
+    pub opened: Duration,
+    /// The same until each had seen its resource.
+    pub there: Duration,
 }
 
 impl<P: Peer> Pair<P> {
@@ -47,24 +58,48 @@ impl<P: Peer> Pair<P> {
     pub fn new(names: usize) -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let tasks = LocalSet::new();
-        let (origin, peer, subscribed_bytes) = tasks.block_on(&runtime, async {
+        let (origin, peer, subscribed_bytes, [opened, there]) = tasks.block_on(&runtime, async {
             let origin = Origin::start().await;
             let mut peer = P::connect(format!("http://{}", origin.address)).await;
+            let start = Instant::now();
             for index in 0..names {
                 peer.watch(name(index)).await;
             }
+            let opened = start.elapsed();
             origin.until_names(names).await;
             let subscribed_bytes = origin.bytes();
             let heard = origin.requests();
-            origin.say(&response(P::PROTOCOL, 0..names, 1));
+            for first in (0..names).step_by(AT_ONCE) {
+                origin.say(&response(P::PROTOCOL, first..names.min(first + AT_ONCE), 1));
+            }
             for index in 0..names {
                 peer.see(index).await;
             }
-            origin.until_requests(heard + 1).await;
-            (origin, peer, subscribed_bytes)
+            let there = start.elapsed();
+            origin.until_requests(heard + names.div_ceil(AT_ONCE)).await;
+            (origin, peer, subscribed_bytes, [opened, there])
         });
         let settled_bytes = origin.bytes();
-        Self { tasks, runtime, origin, peer, round: 1, subscribed_bytes, settled_bytes }
+        Self { tasks, runtime, origin, peer, round: 1, subscribed_bytes, settled_bytes, opened, there }
+    }
+
+    /// Watches a name that it does not watch yet; returns when the origin is asked for it.
+    pub fn watch_one_more(&mut self) {
+        let Self { tasks, runtime, origin, peer, round, .. } = self;
+        *round += 1;
+        let another = format!("{}-more-{round}", name(0));
+        tasks.block_on(runtime, async {
+            let heard = origin.requests();
+            peer.watch(another).await;
+            origin.until_requests(heard + 1).await;
+        });
+    }
+
+    /// Drops all watches: how long that takes.
+    pub fn leave(&mut self) -> Duration {
+        let start = Instant::now();
+        self.tasks.block_on(&self.runtime, async { self.peer.leave() });
+        start.elapsed()
     }
 
     /// Changes the first resource; returns when its watch has seen it and the origin has the ACK.
@@ -104,6 +139,10 @@ impl<const DELTA: bool> Peer for Ours<DELTA> {
 
     async fn see(&mut self, index: usize) {
         self.watches[index].changed().await;
+    }
+
+    fn leave(&mut self) {
+        self.watches.clear();
     }
 }
 
@@ -180,5 +219,9 @@ impl Peer for Tonic {
         let Some(ResourceEvent::ResourceChanged { result: Ok(_), .. }) = self.watches[index].next().await else {
             panic!("the watch of {index} sees no resource")
         };
+    }
+
+    fn leave(&mut self) {
+        self.watches.clear();
     }
 }
