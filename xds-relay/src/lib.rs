@@ -38,6 +38,7 @@ mod serve;
 mod snapshot;
 mod socket;
 pub mod state;
+mod statsd;
 mod struct_json;
 mod text_file;
 mod tls;

@@ -64,6 +64,7 @@ impl Config {
             linger: DEFAULT_LINGER,
             drain: DEFAULT_DRAIN,
             limits: Limits::default(),
+            statsd: None,
             log: LogFilter::default(),
         }
     }
@@ -116,6 +117,9 @@ impl Config {
         }
         for (key, field) in &self.node_parameters {
             rules::parameter(key, field).map_err(at(format!("node_parameters.{key}")))?;
+        }
+        if let Some((field, problem)) = self.statsd.as_ref().and_then(super::Statsd::problem) {
+            return Err(at(format!("statsd.{field}"))(problem));
         }
         match self.limits.none_of() {
             Some(key) => Err(at(format!("limits.{key}"))("none; expected some".to_owned())),

@@ -20,6 +20,7 @@ use super::{
     own_address::OwnAddresses,
     rules,
     state::{ready_when, state},
+    statsd,
     tls::{self, OriginTls},
 };
 use crate::config::fields::{FIELDS, LOCALITY_FIELDS, NODE_FIELDS, ORIGIN_FIELDS};
@@ -63,6 +64,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let linger = root.field("linger", duration)?.unwrap_or(DEFAULT_LINGER);
     let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
     let limits = root.field("limits", limits)?.unwrap_or_default();
+    let statsd = root.field("statsd", statsd::statsd)?;
     let log = root.field("log", log_filter)?.unwrap_or_default();
     let expected = "expected a list of at least one origin, each with a name and a server or files";
     let origins = root.required_field("origins", expected, |node| origins(node, directory, &own, expected))?;
@@ -90,6 +92,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         linger,
         drain,
         limits,
+        statsd,
         log,
     })
 }
