@@ -40,6 +40,7 @@ mod read;
 mod rules;
 mod schema;
 mod state;
+mod statsd;
 mod tls;
 mod values;
 mod written;
@@ -61,6 +62,7 @@ pub use self::{
     node_field::{NodeField, NodeFieldError},
     origin_kind::OriginKind,
     state::{ReadyWhen, Secrets, State},
+    statsd::Statsd,
     tls::{ListenTls, OriginTls},
 };
 
@@ -135,6 +137,8 @@ pub struct Config {
     pub drain: Duration,
     /// Bounds on what peers may do.
     pub limits: Limits,
+    /// Where metrics are sent, beside being looked at.
+    pub statsd: Option<Statsd>,
     /// What is logged, where the program has that follow.
     pub log: LogFilter,
 }

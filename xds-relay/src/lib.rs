@@ -39,6 +39,7 @@ mod serve;
 mod snapshot;
 mod socket;
 pub mod state;
+mod statsd;
 mod struct_json;
 mod text_file;
 mod tls;

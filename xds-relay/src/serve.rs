@@ -30,6 +30,7 @@ use crate::relay_core::RelayCore;
 use crate::reload::Reloader;
 use crate::socket::Listener;
 use crate::state;
+use crate::statsd;
 use crate::tls;
 
 const SWEEP: Duration = Duration::from_secs(1);
@@ -145,13 +146,20 @@ impl Relay {
             pages.reach().await;
             std::future::pending::<()>().await;
         };
-        tokio::pin!(grpc, admin, sweeping, following, reaching);
+        let telling = async {
+            match &config.statsd {
+                Some(to) => statsd::send(to, &pages).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(grpc, admin, sweeping, following, reaching, telling);
         tokio::select! {
             () = &mut grpc => return Ok(()),
             result = &mut admin => return Ok(result?),
             () = &mut sweeping => {}
             () = &mut following => {}
             () = &mut reaching => {}
+            () = &mut telling => {}
             () = shutdown => {}
         }
         pages.drain();

@@ -32,7 +32,7 @@ admin:
 const LEAST: &str = r#"{ "server": { "address": { "address": "localhost", "portValue": 9991 } },
   "originServer": { "address": { "address": "::1", "portValue": "18000" } },
   "logging": {}, "cache": { "ttl": "0s" },
-  "metricsSink": { "statsd": { "address": { "address": "h" }, "rootPrefix": "r", "flushInterval": "0s" } },
+  "metricsSink": { "statsd": { "address": { "address": "h", "portValue": 1 }, "rootPrefix": "r", "flushInterval": "0s" } },
   "admin": { "address": { "address": "127.0.0.1", "portValue": 6070 } } }"#;
 
 fn read(text: &str) -> Bootstrap {
@@ -63,6 +63,7 @@ fn each_field_has_its_equal_or_a_note() {
         "linger: 2m",
         "  lingering_names: 100",
         "log: debug",
+        "  prefix: relay",
         "    xdsrelay_node_metadata: \"a $${b}\"",
     ] {
         assert!(printed.lines().any(|other| other.replace("\"2m\"", "2m") == line), "{line}: {printed}");

@@ -22,6 +22,7 @@ pub(super) const FIELDS: &[&str] = &[
     "drain_delay",
     "drain",
     "limits",
+    "statsd",
     "log",
 ];
 pub(super) const ADMIN_FIELDS: &[&str] = &["address", "token", "tls"];
@@ -30,6 +31,7 @@ pub(super) const CLIENT_FIELDS: &[&str] =
 pub(super) const MATCH_FIELDS: &[&str] = &["san", "spiffe", "cidr", "token", "unix", "any"];
 pub(super) const AGGREGATION_FIELDS: &[&str] = &["rules", "legacy_all_matches", "unmatched"];
 pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets"];
+pub(super) const STATSD_FIELDS: &[&str] = &["address", "prefix", "interval"];
 pub(super) const TLS_FIELDS: &[&str] = &["certificate", "key", "client_ca"];
 pub(super) const NODE_FIELDS: &[&str] = &["id", "cluster", "locality", "metadata"];
 pub(super) const LOCALITY_FIELDS: &[&str] = &["region", "zone", "sub_zone"];
@@ -104,6 +106,7 @@ pub(super) mod tests {
         has(&clients.iter().filter_map(|rule| rule.entry("match")).collect::<Vec<_>>(), MATCH_FIELDS);
         has(&[at(&["aggregation"])], AGGREGATION_FIELDS);
         has(&[at(&["state"])], STATE_FIELDS);
+        has(&[at(&["statsd"])], STATSD_FIELDS);
         has(&[at(&["node"])], NODE_FIELDS);
         has(&[at(&["node", "locality"])], LOCALITY_FIELDS);
         let yaml::Content::Sequence(origins) = &at(&["origins"]).content else { panic!("a list") };
@@ -175,6 +178,7 @@ pub(super) mod tests {
             ("clients[].match.", MATCH_FIELDS),
             ("aggregation.", AGGREGATION_FIELDS),
             ("state.", STATE_FIELDS),
+            ("statsd.", STATSD_FIELDS),
             ("node.", NODE_FIELDS),
             ("origins[].", ORIGIN_FIELDS),
             ("origins[].tls.", ORIGIN_TLS_FIELDS),
@@ -184,7 +188,7 @@ pub(super) mod tests {
             // What has fields of its own is listed by these.
             for field in fields
                 .iter()
-                .filter(|field| !["tls", "node", "limits", "aggregation", "state", "match"].contains(field))
+                .filter(|field| !["tls", "node", "limits", "aggregation", "state", "statsd", "match"].contains(field))
             {
                 row(&format!("{prefix}{field}"));
             }

@@ -65,6 +65,7 @@ impl Config {
             drain_delay: DEFAULT_DRAIN_DELAY,
             drain: DEFAULT_DRAIN,
             limits: Limits::default(),
+            statsd: None,
             log: LogFilter::default(),
         }
     }
@@ -117,6 +118,9 @@ impl Config {
         }
         for (key, field) in &self.node_parameters {
             rules::parameter(key, field).map_err(at(format!("node_parameters.{key}")))?;
+        }
+        if let Some((field, problem)) = self.statsd.as_ref().and_then(super::Statsd::problem) {
+            return Err(at(format!("statsd.{field}"))(problem));
         }
         match self.limits.none_of() {
             Some(key) => Err(at(format!("limits.{key}"))("none; expected some".to_owned())),

@@ -21,6 +21,7 @@ use super::{
     own_address::OwnAddresses,
     rules,
     state::{ready_when, state},
+    statsd,
     tls::{self, OriginTls},
 };
 use crate::config::fields::{FIELDS, LOCALITY_FIELDS, NODE_FIELDS, ORIGIN_FIELDS};
@@ -65,6 +66,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let drain_delay = root.field("drain_delay", duration)?.unwrap_or(DEFAULT_DRAIN_DELAY);
     let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
     let limits = root.field("limits", limits)?.unwrap_or_default();
+    let statsd = root.field("statsd", statsd::statsd)?;
     let log = root.field("log", log_filter)?.unwrap_or_default();
     let expected = "expected a list of at least one origin, each with a name and a server or files";
     let origins = root.required_field("origins", expected, |node| origins(node, directory, &own, expected))?;
@@ -93,6 +95,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         drain_delay,
         drain,
         limits,
+        statsd,
         log,
     })
 }

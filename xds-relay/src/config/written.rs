@@ -15,7 +15,7 @@ use super::limits::{Amount, LIMITS, Limit};
 use super::listening::written_admin;
 use super::{
     Aggregation, Config, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls, ReadyWhen, Secrets, State,
-    Unknown, Unmatched, XdstpStreams, read,
+    Statsd, Unknown, Unmatched, XdstpStreams, read,
 };
 use crate::yaml::{self, Prefix};
 
@@ -90,6 +90,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         drain_delay,
         drain,
         limits,
+        statsd,
         log,
         ..
     } = config;
@@ -130,6 +131,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         ("drain_delay", Some(time(*drain_delay))),
         ("drain", Some(time(*drain))),
         ("limits", Some(bounds(limits))),
+        ("statsd", statsd.as_ref().map(sink)),
         ("log", Some(json!(log.as_str()))),
     ]))
 }
@@ -145,6 +147,11 @@ fn kept(State { path: directory, secrets }: &State) -> Result<Value, Unwritten> 
         Secrets::Encrypted(file) => json!({ "encrypted": path(file)? }),
     };
     Ok(json!({ "path": path(directory)?, "secrets": secrets }))
+}
+
+fn sink(Statsd { address, prefix, interval }: &Statsd) -> Value {
+    let prefix = (!prefix.is_empty()).then(|| json!(prefix));
+    some([("address", Some(json!(address))), ("prefix", prefix), ("interval", Some(time(*interval)))])
 }
 
 fn dialect(dialect: Dialect) -> Value {
@@ -295,6 +302,7 @@ mod tests {
                 ],
                 "node": { "id": "i", "cluster": "c", "locality": { "zone": "z" }, "metadata": { "a": [1, true, null, "x"] } },
                 "origins": origins, "default_origin": "b", "share_by": ["id", "metadata.\"a.b\".c"],
+                "statsd": { "address": "[::1]:8125", "prefix": "a.b", "interval": "1s" },
                 "node_parameters": { "a.b": "metadata.\"a.b\".c", "env": "cluster" },
                 "state": { "path": directory.path(), "secrets": { "encrypted": file } },
                 "aggregation": { "rules": file, "legacy_all_matches": true, "unmatched": "pass" }

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UdpSocket};
 
 use crate::Running;
 use crate::stream::in_time;
@@ -73,4 +73,24 @@ async fn what_files_hold_is_shown_before_anybody_wants_it() {
     let names: Vec<_> = content["resources"].as_array().unwrap().iter().map(|resource| &resource["name"]).collect();
     assert_eq!(names, ["a", "b"]);
     assert!(content["resources"][0]["version"].as_str().is_some_and(|version| !version.is_empty()), "{content}");
+}
+
+#[tokio::test]
+async fn metrics_are_sent_to_statsd_where_the_configuration_says_so() {
+    let (directory, statsd) = (tempfile::tempdir().unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let to = format!("statsd: {{ address: '{}', prefix: a.b, interval: 100ms }}", statsd.local_addr().unwrap());
+    let origins = format!("[{{ name: mesh, files: '{}' }}]", directory.path().display());
+    let relay = Running::start_with(&origins, &to).await;
+    let heard = in_time(async {
+        loop {
+            let mut packet = [0; 2048];
+            let length = statsd.recv(&mut packet).await.unwrap();
+            let text = String::from_utf8_lossy(&packet[..length]).into_owned();
+            if text.lines().any(|line| line == "a.b.xds_relay_ready:1|g") {
+                return text;
+            }
+        }
+    });
+    assert!(heard.await.lines().all(|line| line.starts_with("a.b.xds_relay_")));
+    drop(relay);
 }

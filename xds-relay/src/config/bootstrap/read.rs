@@ -10,7 +10,7 @@ use super::go_duration::go_duration;
 use super::{Found, Remark, rules};
 use crate::config::own_address::OwnAddresses;
 use crate::config::values::LONGEST;
-use crate::config::{Address, Config, LogFilter, Origin, OriginKind};
+use crate::config::{Address, Config, LogFilter, Origin, OriginKind, Statsd};
 use crate::proto_json::{Message, duration, int32, some_text, text};
 use crate::yaml::{Error, Node};
 
@@ -19,6 +19,9 @@ pub(super) const NO_RULES: &str = "aggregation rules";
 
 /// The least that the original's library allows, and this relay.
 const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// The least that this relay allows.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 struct Notes(Vec<Remark>);
@@ -41,7 +44,7 @@ pub(super) fn bootstrap(root: &Node) -> Result<Found, Error> {
     let keepalive = file.required("origin_server", |node| origin(node, &own, &mut config, notes))?;
     file.required("logging", |node| logging(node, &mut config, notes))?;
     file.required("cache", |node| cache(node, &mut config, notes))?;
-    file.required("metrics_sink", |node| metrics_sink(node, notes))?;
+    file.required("metrics_sink", |node| metrics_sink(node, &mut config, notes))?;
     let text = "there is no file of them here, so that each node is served apart from others; \
                 `--aggregation FILE` brings one along";
     notes.add(root, NO_RULES, "", text);
@@ -219,15 +222,21 @@ fn cache(node: &Node, config: &mut Config, notes: &mut Notes) -> Result<(), Erro
     Ok(())
 }
 
-fn metrics_sink(node: &Node, notes: &mut Notes) -> Result<(), Error> {
+fn metrics_sink(node: &Node, config: &mut Config, notes: &mut Notes) -> Result<(), Error> {
     let sink = Message::read(node, &["statsd"])?;
     sink.required("statsd", |node| {
         let statsd = Message::read(node, &["address", "root_prefix", "flush_interval"])?;
-        statsd.required("address", socket)?;
-        statsd.required("root_prefix", some_text)?;
-        statsd.required("flush_interval", duration)?;
-        let text = "nothing is sent to statsd: metrics are at /metrics of the admin pages, for Prometheus";
-        notes.add(node, "metrics_sink.statsd", "", text);
+        let (host, port) = statsd.required("address", socket)?;
+        let host = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host };
+        let mut sent = Statsd::new(format!("{host}:{port}"));
+        sent.prefix = statsd.required("root_prefix", some_text)?;
+        sent.interval = statsd.required("flush_interval", duration)?.clamp(SHORTEST_INTERVAL, LONGEST);
+        let text = "metrics have the relay's own names, and no keys of requests in them";
+        notes.add(node, "metrics_sink.statsd", "statsd", text);
+        if let Some((_, problem)) = sent.problem() {
+            return node.refuse(problem);
+        }
+        config.statsd = Some(sent);
         Ok(())
     })
 }
