@@ -12,6 +12,7 @@ chapters! {
     control_plane = "control-plane.md",
     programs = "programs.md",
     test_your_server = "test-your-server.md",
+    operate = "operate.md",
     machines = "machines.md",
     rules = "rules.md",
 }
