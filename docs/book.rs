@@ -13,6 +13,7 @@ chapters! {
     secure = "secure.md",
     programs = "programs.md",
     test_your_server = "test-your-server.md",
+    operate = "operate.md",
     machines = "machines.md",
     rules = "rules.md",
 }

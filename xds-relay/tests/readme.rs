@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "the helpers of these tests")]
 
+mod deployed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;

@@ -16,7 +16,7 @@ use crate::federation::alike::Unsaid;
 use crate::federation::lock::lock;
 use crate::federation::markers::Markers;
 use crate::federation::places::{Elsewhere, Part, Places};
-use crate::federation::scope::Restated;
+use crate::federation::scope::restated::Restated;
 use crate::federation::scopes::{Due, Scopes, Seat};
 use crate::federation::server::{Server, StreamState};
 use crate::federation::settling::Settling;

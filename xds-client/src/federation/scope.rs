@@ -24,7 +24,6 @@ use crate::federation::supply::Supply;
 use crate::federation::terms::Terms;
 use crate::federation::turns::Turns;
 
-pub(crate) use self::batch::Restated;
 pub(crate) use self::hearing::{Heard, News, Shown};
 
 mod asking;
@@ -36,6 +35,7 @@ pub(crate) mod look;
 mod other_names;
 mod recall;
 mod recalling;
+pub(crate) mod restated;
 mod said_gone;
 mod serving;
 mod several;

@@ -10,6 +10,7 @@ use xdstp_cache::{Cause, Edit, Interest, Outcome, ResourceError, TypeUrl, Versio
 use xdstp_uri::ResourceName;
 
 use super::BATCH;
+use super::restated::Restated;
 use super::said_gone::SaidGone;
 use super::stub::{may_be_held, stub};
 use crate::federation::demand::Demand;
@@ -51,20 +52,6 @@ impl Pending {
         }
         refreshed.by_ref().take(BATCH).for_each(|(name, ttl)| batch.refresh(&name, ttl, now));
         changed.len() + removed.len() + errors.len() + refreshed.len() == 0
-    }
-}
-
-/// What changed though its version did not.
-#[derive(Default)]
-pub(crate) struct Restated {
-    pub(crate) resources: u64,
-    pub(crate) first: Option<ResourceName>,
-}
-
-impl Restated {
-    pub(crate) fn add(&mut self, other: Self) {
-        self.resources += other.resources;
-        self.first = self.first.take().or(other.first);
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::Instant;
 use xdstp_cache::{TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
-use super::batch::{Batch, Pending, Restated};
+use super::batch::{Batch, Pending};
+use super::restated::Restated;
 use super::{BATCH, Scope, State};
 use crate::federation::changes::Changes;
 use crate::federation::markers::is_marker;
