@@ -370,6 +370,7 @@ fn what_went_wrong_once_does_not_again() {
                     &[Put(0), Watch(0), Save, Sweep, Save][..],
                     &[All(true), Put(0), Switch],
                     &[Put(0), Watch(0), Save, Remove(0), Restart(true)],
+                    &[Watch(0), All(true), Put(0), Remove(0), Save, Restart(true)],
                     &[Put(0), Watch(0), Save, Down(true), Restart(true), Pass(2), Remove(0), Down(false)],
                 ] {
                     runs(setting, steps);
