@@ -65,6 +65,32 @@ fn what_is_used_on_though_it_is_deleted_is_there_after_a_restart_whenever_its_se
 }
 
 #[test]
+fn what_is_used_on_is_there_after_a_restart_though_everything_is_watched_beside() {
+    for everything_first in [true, false] {
+        let mut program = Program::new(Protocol::Delta);
+        let watches = |program: &Program| {
+            let names = if everything_first { ["*", "x"] } else { ["x", "*"] };
+            let mut watches = names.map(|name| program.world.client.watch(CDS, name));
+            if !everything_first {
+                watches.reverse();
+            }
+            program.world.network.settle();
+            watches
+        };
+        program.world.put(CDS, "x", "1");
+        let before = watches(&program);
+        program.top().remove(CDS, "x");
+        program.world.network.settle();
+        program.save();
+        drop(before);
+        program.restart(Protocol::Delta);
+        let [_, mut watch] = watches(&program);
+        program.world.network.pass(SECOND);
+        assert_eq!(heard(&mut watch), ["put x 1", "ambient x: absent"], "{everything_first}");
+    }
+}
+
+#[test]
 fn what_nobody_uses_on_is_gone_after_a_restart_when_its_server_says_so() {
     let mut program = Program::of(Protocol::Delta, DROPS);
     program.world.put(CDS, "x", "1");

@@ -114,6 +114,8 @@ struct History {
     ran: u64,
     /// What is watched beside: everything, and what only the other server has.
     all: Option<Watch>,
+    /// The server has spoken of everything, in this run: whoever watches a name later may be told that it is gone.
+    all_is_told: bool,
     /// What that has had in this run.
     all_had: BTreeMap<String, BTreeSet<String>>,
     other: Option<Watch>,
@@ -137,8 +139,20 @@ impl History {
         let program = Program::at(protocol, if keeps { KEEPS } else { DROPS }, servers);
         program.world.network.server(SECOND_SERVER).be_silent(true);
         let names = [(); NAMES].map(|()| Name::default());
-        let (all, all_had) = (None, BTreeMap::new());
-        Self { program, setting, names, version: 0, down: false, silent: false, ran: 0, all, all_had, other: None }
+        let (all, all_is_told, all_had) = (None, false, BTreeMap::new());
+        Self {
+            program,
+            setting,
+            names,
+            version: 0,
+            down: false,
+            silent: false,
+            ran: 0,
+            all,
+            all_is_told,
+            all_had,
+            other: None,
+        }
     }
 
     /// Nothing is watched. What was, is returned.
@@ -161,7 +175,7 @@ impl History {
             Step::Watch(at) => {
                 let name = &mut self.names[at];
                 if name.watch.is_none() {
-                    name.is_late = name.watched || self.ran > 20;
+                    name.is_late = name.watched || self.ran > 20 || self.all_is_told;
                     name.watched = true;
                     (name.watch, name.has) = (Some(self.program.world.client.watch(CDS, &at.to_string())), None);
                 }
@@ -218,7 +232,7 @@ impl History {
                 for name in &mut self.names {
                     (name.told, name.watched) = (None, false);
                 }
-                (self.ran, self.all_had) = (0, BTreeMap::new());
+                (self.ran, self.all_is_told, self.all_had) = (0, false, BTreeMap::new());
                 self.program.restart(self.setting.protocol);
                 if again {
                     self.watch_again(all, &watched);
@@ -232,6 +246,7 @@ impl History {
             }
         }
         self.program.world.network.settle();
+        self.all_is_told |= self.all.is_some() && !self.down && !self.silent;
     }
 
     /// What everything has: nothing of it goes by itself.
