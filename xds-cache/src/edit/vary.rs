@@ -99,10 +99,8 @@ impl<V> Cache<V> {
         }
         let at = self.store.slot(type_key, name);
         let was_present = self.store[at].state.is_present();
-        if self.store[at].state.varied().is_none() {
-            self.drop_aliases(at, woken);
-            self.store.vary(at);
-        }
+        self.drop_aliases(at, woken);
+        self.store.vary(at);
         if !was_present {
             self.end_alias(type_key, name);
             self.store.enter_lists(at);

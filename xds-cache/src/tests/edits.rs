@@ -59,3 +59,21 @@ fn an_edit_records_errors() {
     assert!(edit.finish().into_iter().eq([id]));
     assert_eq!(world.cache.error(&world.of, &name("a")).map(|error| error.code), Some(7));
 }
+
+#[test]
+fn only_an_error_beside_what_is_there_leaves_that_in_use() {
+    for beside in [false, true] {
+        let mut world = World::relay();
+        let id = world.subscriber(&["a"]);
+        world.put("a", "1");
+        world.pull(id);
+        let mut edit = world.cache.edit(world.now);
+        let error = ResourceError::new(ResourceError::NOT_FOUND, "why");
+        match beside {
+            true => edit.fail_beside(&world.of, &name("a"), error),
+            false => edit.fail_by_name(&world.of, &name("a"), error),
+        }
+        assert!(edit.finish().into_iter().eq([id]));
+        assert_eq!(world.cache.resource(&world.of, &name("a")).is_some(), beside);
+    }
+}

@@ -184,3 +184,62 @@ fn what_is_evicted_is_not_stale() {
     assert_eq!(world.cache.stale_count(), 0);
     invariants::check(&world.cache);
 }
+
+#[test]
+fn a_cache_that_has_all_there_is_recalls_nothing() {
+    let mut known = before(&["a", MEMBER]);
+    known.remove(MEMBER);
+    known.cache.set_type_version(&known.of, Some("old".into()));
+    let mut world = World::authoritative();
+    let id = world.subscriber(&["a"]);
+    recall(&mut world, &known);
+    assert!(world.cache.resource(&world.of, &name("a")).is_none());
+    assert_eq!((world.cache.type_version(id), world.cache.next_expiry()), (None, None));
+}
+
+#[test]
+fn the_version_of_a_type_is_recalled_unless_the_origin_gave_one() {
+    let mut known = before(&["a"]);
+    known.cache.set_type_version(&known.of, Some("old".into()));
+    for given in [None, Some("new")] {
+        let mut world = World::relay();
+        world.cache.set_type_version(&world.of, given.map(Into::into));
+        recall(&mut world, &known);
+        let id = world.subscriber(&["a"]);
+        assert_eq!(world.cache.type_version(id), Some(&given.unwrap_or("old").into()));
+    }
+}
+
+#[test]
+fn what_went_before_a_restart_and_after_it_expires_in_one_step() {
+    let mut known = before(&[MEMBER]);
+    known.remove(MEMBER);
+    let mut world = World::relay();
+    world.now = known.now + Duration::from_secs(1);
+    world.subscriber(&[GLOB]);
+    world.put(OTHER, "1");
+    world.answered(GLOB);
+    world.remove(OTHER);
+    recall(&mut world, &known);
+    world.cache.expire(world.now + Options::default().tombstone_age);
+    assert_eq!(world.cache.next_expiry(), None);
+    invariants::check(&world.cache);
+}
+
+#[test]
+fn a_glob_of_which_a_name_is_recalled_as_gone_was_wanted_once() {
+    let mut known = before(&[MEMBER, OTHER]);
+    known.remove(OTHER);
+    let mut world = World::relay();
+    let mut edit = world.cache.edit(known.now);
+    let names = known.cache.snapshot(known.now).filter(|known| !matches!(known, Known::Answered { .. }));
+    names.for_each(|known| _ = edit.recall(known.map(|value| *value)));
+    let _ = edit.finish();
+    // Whoever wanted it may come back, and hold what is forgotten now.
+    world.cache.evict(&world.of, &interest(MEMBER), known.now);
+    let back = world.subscriber(&[GLOB]);
+    world.answered(GLOB);
+    let mut told = world.pull(back);
+    told.sort();
+    assert_eq!(told, [format!("-{GLOB}"), format!("-{MEMBER}"), format!("-{OTHER}")]);
+}

@@ -254,3 +254,13 @@ fn rule_048_each_time_a_collection_is_asked_for_again_what_was_said_to_be_held_s
         world.put("a", "1");
     }
 }
+
+#[test]
+fn who_is_gone_brings_nothing_along() {
+    let mut world = World::relay();
+    let id = world.subscriber(&["*"]);
+    resume(&mut world, id, &[("a", "1")]);
+    assert!(world.cache.brings(id));
+    world.cache.close(id);
+    assert!(!world.cache.brings(id));
+}

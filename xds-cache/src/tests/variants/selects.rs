@@ -117,3 +117,74 @@ fn what_none_was_for_is_looked_at_no_more_once_it_is_gone() {
     assert_eq!(world.selected(id), [""; 0]);
     assert!(world.cache.subscribers[id].looked.is_empty());
 }
+
+#[test]
+fn what_is_known_late_to_be_held_is_told_as_gone_if_no_variant_is_for_who_holds_it() {
+    let mut world = World::authoritative();
+    world.vary("a", &[("env=test", Some("1"))]);
+    let id = world.selecting(&parameters(&[("env", "prod")]), &["a"]);
+    assert_eq!(world.selected(id), ["-a"]);
+    world.cache.resume(id, [(name("a"), "0".into())]);
+    assert_eq!(world.selected(id), ["-a"], "only now it is known to be held");
+    assert_eq!(world.selected(id), [""; 0]);
+}
+
+#[test]
+fn a_glob_that_failed_is_told_as_empty_if_the_variants_that_came_of_it_are_gone() {
+    let mut world = World::authoritative();
+    let id = world.selecting(&parameters(&[("env", "prod")]), &[GLOB]);
+    world.selected(id);
+    world.fail(GLOB, 7);
+    world.selected(id);
+    world.cache.pull_errors(id, Removals::Include, &mut |_| ControlFlow::Continue(()));
+    world.vary(MEMBER, &[("env=prod", Some("1"))]);
+    world.remove(MEMBER);
+    assert!(world.selected(id).contains(&format!("-{GLOB}")), "its error is over");
+}
+
+#[test]
+fn who_comes_to_a_wildcard_was_not_there_when_a_variant_went() {
+    let mut world = World::relay();
+    let prod = parameters(&[("env", "prod")]);
+    let there = world.selecting(&prod, &["*"]);
+    world.vary("a", &[("env=prod", Some("1"))]);
+    world.selected(there);
+    world.vary("a", &[("env=prod", None), ("exists(env)", Some("2"))]);
+    let comes = world.selecting(&prod, &["*"]);
+    assert_eq!(world.selected(comes), ["a@2 (exists(env))"]);
+}
+
+#[test]
+fn who_leaves_a_name_with_variants_that_a_glob_covers_is_sent_it_once_more() {
+    let mut world = World::relay();
+    let id = world.selecting(&parameters(&[("env", "prod")]), &[GLOB, MEMBER]);
+    world.vary(MEMBER, &[("env=prod", Some("1"))]);
+    assert_eq!(world.selected(id).len(), 1);
+    world.cache.unsubscribe(id, &interest(MEMBER));
+    assert_eq!(world.selected(id).len(), 1, "rule 52");
+    assert!(!world.cache.brings(id));
+    assert_eq!(world.selected(id), [""; 0]);
+}
+
+#[test]
+fn a_member_of_which_no_variant_is_for_a_subscriber_it_does_not_hold() {
+    let mut world = World::authoritative();
+    let id = world.selecting(&parameters(&[("env", "prod")]), &[GLOB]);
+    world.vary(MEMBER, &[("env=test", Some("1"))]);
+    world.vary(OTHER, &[("env=prod", Some("1"))]);
+    world.selected(id);
+    assert_eq!(world.cache.may_hold(id, &interest(GLOB)), [name(OTHER)].into());
+}
+
+#[test]
+fn of_many_overlaps_the_last_hundred_are_kept() {
+    let mut world = World::authoritative();
+    let id = world.selecting(&parameters(&[("env", "prod")]), &["*"]);
+    for number in 0..102 {
+        world.vary(&format!("{number}"), &[("env=prod", Some("1")), ("exists(env)", Some("1"))]);
+        world.selected(id);
+    }
+    let overlaps = world.cache.take_overlaps();
+    assert_eq!((overlaps.len(), &overlaps[0].name), (100, &name("2")));
+    assert_eq!(world.cache.totals().overlapping, 102);
+}
