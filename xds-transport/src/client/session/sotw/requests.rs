@@ -29,9 +29,8 @@ impl Sotw {
             return None;
         }
         let surely_read = answer.is_some() || !self.common.opened;
-        if self.full_state && !self.heard {
-            // All there is of these is yet to come, and need not be sent once more.
-            self.common.wanted.stay();
+        if self.full_state && !self.heard && self.stay(now) {
+            return None;
         }
         // A name must be seen to leave before it comes again, or the server does not send it (rule 55).
         if surely_read {
@@ -73,6 +72,17 @@ impl Sotw {
             ..DiscoveryRequest::default()
         };
         Some((request, self.names.clone()))
+    }
+
+    /// Before the first response all there is of names that left and are wanted anew is yet to come, and need not be sent once
+    /// more. Whether the origin knows of all else, too, so that a request would say nothing (rule 25).
+    fn stay(&mut self, now: Instant) -> bool {
+        let says_nothing = self.common.wanted.stay() && self.common.opened;
+        if says_nothing {
+            let asked = self.common.wanted.sent(&BTreeSet::new());
+            self.await_answers(now, asked);
+        }
+        says_nothing
     }
 
     /// The names of the next request, which are those of the last if nothing else is wanted.
