@@ -24,10 +24,10 @@ use crate::error::Error;
 use crate::exported::export;
 use crate::logging::{Logging, SetLog};
 use crate::metrics::Metrics;
-use crate::origins::{self, Origins};
+use crate::origins::{Connections, Origins};
 use crate::pages::Pages;
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
-use crate::reload::{Parts, Reloader, Reloads};
+use crate::reload::{Parts, Reloader, Reloads, Spoken};
 use crate::serve::{Guards, Layered, Relay};
 use crate::socket::Listener;
 use crate::state::{self, State};
@@ -249,12 +249,12 @@ impl RelayBuilder {
         };
         let types = TypeRules::envoy();
         let metrics = Arc::new(Metrics::new(types.services().map(|(type_url, _)| type_url.as_str())));
-        let dialer = origins::dialer(&config)?;
+        let connections = Connections::new(&config)?;
         let state = match state {
             Some(state) => Some(state),
             None => state::open(&config, &*grouping).await?,
         };
-        let core = RelayCore::embedding(&config, origins, grouping, dialer, metrics, state);
+        let core = RelayCore::embedding(&config, origins, grouping, Box::new(connections.clone()), metrics, state);
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");
         let origins = Origins::read(&config, &core)?;
@@ -285,10 +285,19 @@ impl RelayBuilder {
         if let Some(registry) = registry {
             export(&pages, &registry)?;
         }
-        let parts = Parts { core: core.clone(), rules: rules.clone(), access: access.clone(), logging, reloads };
+        let spoken = Spoken { clients: tls.clone(), admin: admin_tls.clone() };
+        let parts = Parts {
+            core: core.clone(),
+            rules: rules.clone(),
+            access: access.clone(),
+            spoken,
+            connections: connections.clone(),
+            logging,
+            reloads,
+        };
         let reloader = Reloader::new(as_given, parts);
         let guards = Guards { tls, rules, admin_tls, access };
-        Ok(Relay { config, listener, guards, admin, layers, core, pages, reloader, _origins: origins })
+        Ok(Relay { config, listener, guards, admin, layers, core, pages, reloader, connections, _origins: origins })
     }
 }
 

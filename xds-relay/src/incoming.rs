@@ -147,7 +147,7 @@ mod tests {
     /// How many failures are yet to come after one look, and after another a pause later.
     async fn left(failures: Vec<io::Error>) -> [usize; 2] {
         let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
-        let dialer = crate::origins::dialer(&config).unwrap();
+        let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
         let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
         let mut incoming = Incoming::new(Failing(Mutex::new(failures.into())), None, core);
         let mut look = async || {

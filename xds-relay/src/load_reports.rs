@@ -58,7 +58,7 @@ pub(crate) struct LoadReports {
     origin: String,
     /// The connections to each of its servers for load reports: a client that does not read, or an origin, holds up no
     /// resources. None where it has no server.
-    pools: Vec<Pool>,
+    pools: Arc<[Pool]>,
     core: Arc<RelayCore>,
     rules: Arc<ClientRules>,
     ended: watch::Receiver<bool>,
@@ -68,7 +68,7 @@ impl LoadReports {
     /// Reports go to the first of the servers that there is a connection to, until `ended` says so.
     pub(crate) fn new(
         origin: String,
-        pools: Vec<Pool>,
+        pools: Arc<[Pool]>,
         core: Arc<RelayCore>,
         rules: Arc<ClientRules>,
         ended: watch::Receiver<bool>,
@@ -130,7 +130,7 @@ impl LoadReports {
         let unreachable =
             |words| Status::unavailable(format!("the origin {:?} cannot be reached: {words}", self.origin));
         let mut place = Err(String::new());
-        for pool in &self.pools {
+        for pool in &*self.pools {
             place = pool.place().await.map_err(|error| error.error);
             if place.is_ok() {
                 break;

@@ -77,27 +77,45 @@ pub(crate) fn refuse_files(config: &Config) -> Result<(), Error> {
 /// However many clients come at once, one stream asks for what they want: origins bear less than so many requests.
 const REQUESTS: RateLimit = RateLimit { burst: 100, every: Duration::from_millis(10) };
 
-/// Dials the servers of a configuration over gRPC.
-///
-/// # Errors
-/// An address that no connection can be made to, whoever listens there.
-pub(crate) fn dialer(config: &Config) -> Result<Box<dyn Dial>, Error> {
-    let pools = config.origins.iter().map(|origin| pools(config, origin)).collect::<Result<_, Error>>()?;
-    Ok(Box::new(Servers { pools }))
+/// The connections to the servers of a configuration, over gRPC. Clones have the same.
+#[derive(Clone)]
+pub(crate) struct Connections {
+    /// By the positions of the origins, and of each origin's servers.
+    origins: Arc<[Vec<Pool>]>,
+    /// Those for load reports to the default origin: who does not read there holds up no resources.
+    reports: Arc<[Pool]>,
+    default_origin: usize,
 }
 
-/// The connections to each server of an origin, in order of preference.
-///
-/// # Errors
-/// As [`dialer`].
-pub(crate) fn pools(config: &Config, origin: &Origin) -> Result<Vec<Pool>, Error> {
-    Ok(endpoints(config, origin)?.into_iter().map(Pool::new).collect())
+impl Connections {
+    /// # Errors
+    /// An address that no connection can be made to, whoever listens there.
+    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
+        let pools = |origin: &Origin| Ok(endpoints(config, origin)?.into_iter().map(Pool::new).collect());
+        let default_origin = config.origins.iter().position(|origin| origin.name == config.default_origin);
+        let reports = default_origin.and_then(|at| config.origins.get(at)).map(pools).transpose()?;
+        let reports = reports.unwrap_or_else(Vec::new).into();
+        let origins = config.origins.iter().map(pools).collect::<Result<_, Error>>()?;
+        Ok(Self { origins, reports, default_origin: default_origin.unwrap_or_default() })
+    }
+
+    /// Those for load reports, to each server of the default origin.
+    pub(crate) fn reports(&self) -> Arc<[Pool]> {
+        self.reports.clone()
+    }
+
+    /// Has those to an origin lead to as many others: see [`Pool::lead_to`].
+    pub(crate) fn lead_to(&self, origin: usize, endpoints: &[Endpoint]) {
+        let pools = self.origins.get(origin).into_iter().flatten().zip(endpoints);
+        let reports = self.reports.iter().zip(endpoints).filter(|_| origin == self.default_origin);
+        pools.chain(reports).for_each(|(pool, endpoint)| pool.lead_to(endpoint.clone()));
+    }
 }
 
 /// How to reach the servers of an origin, if it has any: all alike.
 ///
 /// # Errors
-/// As [`dialer`].
+/// As [`Connections::new`].
 pub(crate) fn endpoints(config: &Config, origin: &Origin) -> Result<Vec<Endpoint>, Error> {
     let OriginKind::Server { servers, protocol } = &origin.kind else { return Ok(Vec::new()) };
     let tls = origin.tls.as_ref().map(|tls| crate::tls::towards(tls, &config.field_of(origin, "tls"))).transpose()?;
@@ -141,15 +159,10 @@ fn bad(config: &Config, origin: &Origin, field: &str, error: &dyn std::error::Er
     Error::Field { field: config.field_of(origin, field), reason: with_causes(error) }
 }
 
-/// The servers of each origin, by their position in the configuration.
-struct Servers {
-    pools: Vec<Vec<Pool>>,
-}
-
-impl Dial for Servers {
+impl Dial for Connections {
     fn dial(&self, server: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         let wake = Arc::new(Notify::new());
-        let pool = self.pools.get(server.origin).and_then(|pools| pools.get(server.server));
+        let pool = self.origins.get(server.origin).and_then(|pools| pools.get(server.server));
         let driver = pool.map(|pool| pool.spawn(node, consumer, wake.clone()));
         Box::new(Driven { wake, _driver: driver })
     }

@@ -1,11 +1,14 @@
 //! A configuration that counts anew while a relay runs: what can, and of the rest it is said that it needs a restart.
 
 mod differences;
+mod otherwise;
 
 use std::error::Error as StdError;
 use std::sync::{Arc, Mutex};
 
 use self::differences::differences;
+pub(crate) use self::otherwise::Spoken;
+use self::otherwise::reached_otherwise;
 use crate::admin_access::{AdminAccess, admin_tokens};
 use crate::api::ConfigState;
 use crate::causes::with_causes;
@@ -15,6 +18,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::lock::lock;
 use crate::logging::Logging;
+use crate::origins::{Connections, endpoints};
 use crate::relay_core::RelayCore;
 
 /// Has a running relay go by another configuration, as far as it can: see [`Reloader::apply`].
@@ -63,6 +67,8 @@ pub(crate) struct Parts {
     pub(crate) core: Arc<RelayCore>,
     pub(crate) rules: Arc<ClientRules>,
     pub(crate) access: Arc<AdminAccess>,
+    pub(crate) spoken: Spoken,
+    pub(crate) connections: Connections,
     pub(crate) logging: Arc<Logging>,
     pub(crate) reloads: Arc<Reloads>,
 }
@@ -89,7 +95,8 @@ impl Reloader {
     }
 
     /// Goes by another configuration where a relay that runs can, all at once: `clients`, where `listen` and `tls` are as they run;
-    /// `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
+    /// the files of `tls` and `admin.tls`, where there were some, and `client_ca` where there was one; of origins that are otherwise as
+    /// they run `tls`, `token`, `keepalive` and `streams_per_connection`; `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
     /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be. All else needs a restart, and stays as it was.
     ///
     /// Streams that are open go on, but for those of clients that may not be there any more, which are ended as denied, and
@@ -144,6 +151,16 @@ impl Parts {
         // All that can fail is before what changes anything.
         let (rules, tokens) = (Rules::load(config)?, admin_tokens(config)?);
         let before = running.clone();
+        let files = self.spoken.read(running, config)?;
+        let moved = reached_otherwise(running, config);
+        let moved = moved.into_iter().map(|(at, origin)| Ok((at, origin, endpoints(config, origin)?)));
+        let moved = moved.collect::<Result<Vec<_>, Error>>()?;
+        // From here on nothing fails.
+        self.spoken.replace(files, running, config);
+        for (at, origin, endpoints) in moved {
+            self.connections.lead_to(at, &endpoints);
+            running.origins.iter_mut().skip(at).take(1).for_each(|running| running.clone_from(origin));
+        }
         // Rules go by how clients come: by certificates that are not asked for yet, all would be refused.
         if running.listen == config.listen && running.tls == config.tls && running.clients != config.clients {
             running.clients.clone_from(&config.clients);

@@ -24,7 +24,7 @@ use crate::file_content::FileContent;
 use crate::health::Health;
 use crate::incoming::Incoming;
 use crate::load_reports::{self, LoadReports};
-use crate::origins::{self, Origins};
+use crate::origins::{Connections, Origins};
 use crate::pages::Pages;
 use crate::relay_core::RelayCore;
 use crate::reload::Reloader;
@@ -50,6 +50,7 @@ pub struct Relay {
     pub(crate) core: Arc<RelayCore>,
     pub(crate) pages: Arc<Pages>,
     pub(crate) reloader: Reloader,
+    pub(crate) connections: Connections,
     /// Keeps the files watched.
     pub(crate) _origins: Origins,
 }
@@ -108,7 +109,7 @@ impl Relay {
     /// # Errors
     /// A server fails.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
-        let Self { config, listener, guards, admin, layers, core, pages, reloader, _origins } = self;
+        let Self { config, listener, guards, admin, layers, core, pages, reloader, connections, _origins } = self;
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
         let keeping = state::keep(&core);
@@ -117,7 +118,8 @@ impl Relay {
         let (end_reports, reports_end) = watch::channel(false);
         let rules = guards.rules.clone();
         let client_status = config.client_status.then(|| client_status::router(&core, rules.clone()));
-        let routes = routes(&core, rules.clone(), load_reports(&config, &core, rules, reports_end)?, client_status);
+        let routes =
+            routes(&core, rules.clone(), load_reports(&config, &connections, &core, rules, reports_end), client_status);
         let incoming = Incoming::new(listener, config.limits.connections, core.clone());
         let open_calls = OpenCalls::default();
         let router = layers.into_iter().fold(health.add_to(routes).into_axum_router(), |router, layer| layer(router));
@@ -232,11 +234,10 @@ fn routes(core: &Arc<RelayCore>, rules: Arc<ClientRules>, load_reports: LoadRepo
 /// Reports go to the origin of old-style names, which is where clients would have sent them.
 fn load_reports(
     config: &Config,
+    connections: &Connections,
     core: &Arc<RelayCore>,
     rules: Arc<ClientRules>,
     end: watch::Receiver<bool>,
-) -> Result<LoadReports, Error> {
-    let origin = config.origin(&config.default_origin);
-    let pools = origin.map(|origin| origins::pools(config, origin)).transpose()?.unwrap_or_default();
-    Ok(LoadReports::new(config.default_origin.clone(), pools, core.clone(), rules, end))
+) -> LoadReports {
+    LoadReports::new(config.default_origin.clone(), connections.reports(), core.clone(), rules, end)
 }

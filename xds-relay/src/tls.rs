@@ -59,14 +59,17 @@ pub(crate) enum Downstream {
 /// Files, and what is made of them.
 pub(crate) struct Followed {
     with: With,
-    files: ListenTls,
     current: Mutex<Current>,
 }
 
 struct Current {
+    files: ListenTls,
     contents: Contents,
     config: Arc<ServerConfig>,
 }
+
+/// Other files, and what is made of them, to count from now on.
+pub(crate) struct Replacement(Current);
 
 /// The files, as they are.
 #[derive(PartialEq, Eq)]
@@ -82,15 +85,31 @@ impl Downstream {
     /// # Errors
     /// One is not good.
     pub(crate) fn load(files: &ListenTls, with: With) -> Result<Self, Error> {
-        let read = || {
-            let contents = Contents::of(files)?;
-            let config = Arc::new(contents.config(with)?);
-            say_if_not_in_date(&contents.certificate);
-            let current = Mutex::new(Current { contents, config });
-            Ok(Self::Files(Box::new(Followed { with, files: files.clone(), current })))
-        };
+        let Replacement(current) = Self::read(files, with)?;
+        Ok(Self::Files(Box::new(Followed { with, current: Mutex::new(current) })))
+    }
+
+    /// The same, for what has other files already.
+    ///
+    /// # Errors
+    /// One is not good.
+    pub(crate) fn read(files: &ListenTls, with: With) -> Result<Replacement, Error> {
         let client_ca = files.client_ca.as_deref();
-        read().map_err(|error| of_field(with.section(), &error, &[("key", Some(&files.key)), ("client_ca", client_ca)]))
+        Current::of(files, with)
+            .map(Replacement)
+            .map_err(|error| of_field(with.section(), &error, &[("key", Some(&files.key)), ("client_ca", client_ca)]))
+    }
+
+    /// Whether it can have other files: a program's is its own.
+    pub(crate) fn is_of_files(&self) -> bool {
+        matches!(self, Self::Files(_))
+    }
+
+    /// Who comes from now on is spoken to with these.
+    pub(crate) fn replace(&self, Replacement(current): Replacement) {
+        if let Self::Files(followed) = self {
+            *followed.lock() = current;
+        }
     }
 
     /// As a program says.
@@ -124,7 +143,8 @@ impl Downstream {
             let words = match looked {
                 Ok(Ok(changed)) => {
                     if changed {
-                        tracing::info!(certificate = %followed.files.certificate.display(), "certificates are read anew");
+                        let certificate = followed.lock().files.certificate.clone();
+                        tracing::info!(certificate = %certificate.display(), "certificates are read anew");
                     }
                     None
                 }
@@ -142,18 +162,35 @@ impl Downstream {
 impl Followed {
     /// Whether there was anything new.
     fn look(&self) -> Result<bool, TlsError> {
-        let contents = Contents::of(&self.files)?;
+        let files = self.lock().files.clone();
+        let contents = Contents::of(&files)?;
         if self.lock().contents == contents {
             return Ok(false);
         }
-        let config = Arc::new(contents.config(self.with)?);
-        say_if_not_in_date(&contents.certificate);
-        *self.lock() = Current { contents, config };
-        Ok(true)
+        let new = Current::made(files, contents, self.with)?;
+        let mut current = self.lock();
+        // Unless there are others meanwhile.
+        let counts = current.files == new.files;
+        if counts {
+            *current = new;
+        }
+        Ok(counts)
     }
 
     fn lock(&self) -> MutexGuard<'_, Current> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Current {
+    fn of(files: &ListenTls, with: With) -> Result<Self, TlsError> {
+        Self::made(files.clone(), Contents::of(files)?, with)
+    }
+
+    fn made(files: ListenTls, contents: Contents, with: With) -> Result<Self, TlsError> {
+        let config = Arc::new(contents.config(with)?);
+        say_if_not_in_date(&contents.certificate);
+        Ok(Self { files, contents, config })
     }
 }
 

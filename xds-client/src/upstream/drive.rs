@@ -58,7 +58,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
         None => stream,
     };
     let mut upstream = Upstream::new(stream, endpoint.backoff.clone(), now());
-    let mut returned = pool.returned();
+    let (mut returned, mut replaced) = (pool.returned(), pool.replaced());
     let mut link = Link::Down;
     loop {
         consumer.commands(now(), &mut |command| upstream.apply(command));
@@ -92,6 +92,15 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
         };
         let happened = tokio::select! {
             biased;
+            // The stream here has the other end.
+            Ok(()) = replaced.changed() => {
+                link.tell_received(&mut upstream, &mut consumer);
+                link = Link::Down;
+                returned = pool.returned();
+                let connection = upstream.lost(now(), None, now());
+                consumer.connection(now(), connection);
+                continue;
+            }
             // What came in before a time is over counts as before it.
             happened = link.next(endpoint.protocol, transmit) => happened,
             () = tokio::task::yield_now(), if more => continue,

@@ -28,10 +28,11 @@ const UNSAID: Duration = Duration::from_secs(1);
 /// for more there is another, and one without streams is closed. When the origin cannot be reached, one attempt is made
 /// for all. Clones are the same pool.
 #[derive(Clone)]
-pub struct Pool(Arc<Shared>);
+pub struct Pool(Arc<watch::Sender<Arc<Shared>>>);
 
-struct Shared {
-    endpoint: Endpoint,
+/// The connections to one endpoint.
+pub(super) struct Shared {
+    endpoint: Arc<Endpoint>,
     connect: Box<dyn Fn() -> Connecting + Send + Sync>,
     state: Mutex<State>,
     /// An origin that answered no stream answered one.
@@ -74,7 +75,40 @@ impl Pool {
         let places = Places::new(endpoint.streams_per_connection.get(), endpoint.backoff.clone());
         let state = State { places, waiting: VecDeque::new() };
         let (returned, _) = watch::channel(());
-        Self(Arc::new(Shared { endpoint, connect: Box::new(connect), state: Mutex::new(state), returned }))
+        let (endpoint, connect) = (Arc::new(endpoint), Box::new(connect));
+        let shared = Shared { endpoint, connect, state: Mutex::new(state), returned };
+        Self(Arc::new(watch::Sender::new(Arc::new(shared))))
+    }
+
+    /// From now on connections are to another endpoint. Streams that the pool opened lose their connection, and are opened again
+    /// there, at once and with all that they know, as if their origin had ended them. How a stream goes on stays as it was when it
+    /// was [spawned](Self::spawn): what it speaks, and its limits. Streams of other [places](Self::place) go on.
+    ///
+    /// ```
+    /// use xdstp_client::{Endpoint, upstream::Pool};
+    ///
+    /// let pool = Pool::new(Endpoint::new("http://127.0.0.1:18010")?);
+    /// let shared = pool.clone();
+    /// pool.lead_to(Endpoint::new("http://127.0.0.1:18020")?);
+    /// assert!(format!("{shared:?}").contains("18020"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn lead_to(&self, endpoint: Endpoint) {
+        self.replace(Self::new(endpoint));
+    }
+
+    /// The same, as another pool would.
+    pub(super) fn replace(&self, other: Self) {
+        self.0.send_replace(other.current());
+    }
+
+    fn current(&self) -> Arc<Shared> {
+        self.0.borrow().clone()
+    }
+
+    /// Tells that connections are to another endpoint.
+    pub(super) fn replaced(&self) -> watch::Receiver<Arc<Shared>> {
+        self.0.subscribe()
     }
 
     /// Opens a stream for `consumer` that says it is this encoded `Node`, and keeps it open in a task of its own for as
@@ -86,13 +120,13 @@ impl Pool {
         Driver::of(drive::drive_from(self.clone(), node, consumer, wake))
     }
 
-    pub(super) fn endpoint(&self) -> &Endpoint {
-        &self.0.endpoint
+    pub(super) fn endpoint(&self) -> Arc<Endpoint> {
+        self.current().endpoint.clone()
     }
 
     /// Tells of an origin that is back after it answered no stream.
     pub(super) fn returned(&self) -> watch::Receiver<()> {
-        self.0.returned.subscribe()
+        self.current().returned.subscribe()
     }
 
     /// A place for one stream, on a connection that is made if need be: for another service of the origin, whose streams
@@ -102,12 +136,13 @@ impl Pool {
     /// Why there is no connection to be had.
     pub async fn place(&self) -> Result<Place, Unreachable> {
         // Without them there is no need for a connection.
-        let credentials = self.0.endpoint.call_credentials().await;
+        let current = self.current();
+        let credentials = current.endpoint.call_credentials().await;
         let unsaid = |error| Unreachable { error, retry_at: now() + UNSAID, is_lull: false };
         let credentials = credentials.map_err(unsaid)?;
         let (sender, place) = oneshot::channel();
-        self.0.lock().waiting.push_back(sender);
-        self.0.serve();
+        current.lock().waiting.push_back(sender);
+        current.serve();
         // Whoever waits is told, unless the pool is gone, and it is not.
         let place = place.await.unwrap_or_else(|_| {
             Err(Unreachable { error: "nobody connects".to_owned(), retry_at: now(), is_lull: false })
@@ -234,6 +269,6 @@ impl std::fmt::Debug for Place {
 
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pool").field("uri", &self.0.endpoint.uri()).finish_non_exhaustive()
+        f.debug_struct("Pool").field("uri", &self.current().endpoint.uri()).finish_non_exhaustive()
     }
 }

@@ -129,3 +129,35 @@ async fn client_rule_069_the_second_serves_what_is_new_and_the_first_takes_over_
         assert!(metrics.contains(&format!("\nxds_relay_origin_in_use{labels} {feeds}\n")), "{metrics}");
     }
 }
+
+#[tokio::test]
+async fn an_origin_that_is_reached_otherwise_is_resumed_on_another_connection_and_clients_notice_nothing() {
+    let a = Origin::listen().await;
+    let relay = Running::start(&format!("[{{ name: up, server: '{}' }}]", a.address())).await;
+    let mut holder = client(&relay, &["x"]).await;
+    let mut before = a.accept().await;
+    assert_eq!(first(&asked(&mut before).await), (["x"].into(), vec![]));
+    let mut answers = before.respond();
+    say(&mut answers, "1", &[("x", "1", "one")]);
+    assert_eq!(told(&mut holder).await, ["x=one"]);
+
+    let (mut config, reloader) = (relay.reloader.config(), relay.reloader.clone());
+    config.origins[0].keepalive *= 2;
+    let reloaded = tokio::task::spawn_blocking(move || reloader.apply(config)).await.unwrap().unwrap();
+    assert_eq!((reloaded.applied, reloaded.needs_restart), (vec!["origins[0].keepalive".to_owned()], vec![]));
+    while let Ok(Some(_)) = before.receiving.message().await {}
+    let mut after = a.accept().await;
+    assert_eq!(first(&asked(&mut after).await), (["x"].into(), vec!["1"]));
+    let mut answers = after.respond();
+    say(&mut answers, "1", &[("x", "2", "two")]);
+    assert_eq!(told(&mut holder).await, ["x=two"], "nothing came before that");
+
+    // What another server said is not known of this one.
+    let (mut config, reloader) = (relay.reloader.config(), relay.reloader.clone());
+    config.origins[0] = xds_relay::config::Origin::server("up", "http://127.0.0.1:1".parse().unwrap());
+    let reloaded = tokio::task::spawn_blocking(move || reloader.apply(config)).await.unwrap().unwrap();
+    assert_eq!(reloaded.applied, [""; 0]);
+    assert_eq!(reloaded.needs_restart, ["origins[0].keepalive", "origins[0].server"]);
+    say(&mut answers, "2", &[("x", "3", "three")]);
+    assert_eq!(told(&mut holder).await, ["x=three"]);
+}

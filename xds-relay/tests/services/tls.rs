@@ -277,3 +277,40 @@ async fn what_is_no_certificate_is_named_at_the_start() {
     let said = error("origins: [{ name: up, server: 'a:1', tls: { ca: $a.key } }]\n").await;
     assert_eq!(said, "origins[0].tls.ca: $a.key: there is no certificate in it; expected PEM");
 }
+
+#[tokio::test]
+async fn other_files_count_for_who_comes_and_open_streams_go_on() {
+    let (files, one, two) = (Files::new(), Authority::new("one"), Authority::new("two"));
+    for (name, ca) in [("one", &one), ("two", &two)] {
+        files.write(&format!("{name}-ca.pem"), &ca.pem);
+        files.identity(name, ca.vouches_for("127.0.0.1", None));
+    }
+    let relay = files.relay("{ certificate: $one.pem, key: $one.key }").await;
+    let mut before = watch(relay.address, files.tls("one-ca.pem", None));
+    version_of(&mut before).await;
+    let (mut config, reloader) = (relay.reloader.config(), relay.reloader.clone());
+    let other =
+        files.filled("{ origins: [{ name: a, server: 'a:1' }], tls: { certificate: $two.pem, key: $two.key } }");
+    config.tls = Config::parse("relay.yaml", &other).unwrap().tls;
+    let with_ca = {
+        let mut config = config.clone();
+        config.tls.as_mut().unwrap().client_ca = Some(files.path("one-ca.pem"));
+        config
+    };
+    let reloaded = tokio::task::spawn_blocking(move || reloader.apply(config)).await.unwrap().unwrap();
+    assert_eq!((reloaded.applied.join(" "), reloaded.needs_restart), ("tls.certificate tls.key".to_owned(), vec![]));
+    version_of(&mut watch(relay.address, files.tls("two-ca.pem", None))).await;
+    files.serve(2);
+    version_of(&mut before).await;
+
+    // Whether clients show certificates is not for files to say, and one that is not good changes nothing.
+    let reloader = relay.reloader.clone();
+    let reloaded = tokio::task::spawn_blocking(move || reloader.apply(with_ca)).await.unwrap().unwrap();
+    assert_eq!((reloaded.applied, reloaded.needs_restart), (vec![], vec!["tls.client_ca".to_owned()]));
+    files.write("one.key", "");
+    let (mut config, reloader) = (relay.reloader.config(), relay.reloader.clone());
+    config.tls.as_mut().unwrap().key = files.path("one.key");
+    let error = tokio::task::spawn_blocking(move || reloader.apply(config)).await.unwrap().unwrap_err();
+    assert!(error.to_string().starts_with("tls.key: "), "{error}");
+    version_of(&mut watch(relay.address, files.tls("two-ca.pem", None))).await;
+}

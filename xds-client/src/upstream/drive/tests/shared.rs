@@ -363,3 +363,27 @@ async fn who_waits_for_an_origin_that_answers_again_waits_no_longer() {
     }
     assert!(now() - back < Duration::from_millis(200), "{:?}", now() - back);
 }
+
+#[tokio::test(start_paused = true)]
+async fn where_connections_lead_elsewhere_streams_are_opened_there_at_once_and_none_is_left() {
+    let (mut before, mut after) = (Fleet::new(endpoint()), Fleet::new(endpoint()));
+    before.open(3);
+    let mut left = before.accept(None, Manner::Answers).await;
+    assert_eq!(left.streams().await, 3);
+    let at = now();
+    before.pool.replace(after.pool.clone());
+    let mut taken = after.accept(None, Manner::Answers).await;
+    assert_eq!(now(), at);
+    assert_eq!(taken.streams().await, 3);
+    // Nobody holds the connection that there was.
+    left.task.await.unwrap();
+    before.open(1);
+    assert_eq!((taken.streams().await, before.dials(), after.dials()), (1, 1, 1));
+    // Who waits for one that does not come back goes as well.
+    let mut last = Fleet::new(endpoint());
+    after.set_away(true);
+    taken.cut();
+    pass(60).await;
+    before.pool.replace(last.pool.clone());
+    assert_eq!(last.accept(None, Manner::Answers).await.streams().await, 4);
+}
