@@ -77,13 +77,9 @@ impl Wanted {
     /// Names that were to leave and to be asked for anew do not leave. Whether nothing else is to be told.
     pub(crate) fn stay(&mut self) -> bool {
         let Self { leaving, unsent, .. } = self;
-        let mut stay = 0;
-        leaving.retain(|interest| {
-            let stays = !interest.is_collection() && unsent.contains(interest);
-            stay += usize::from(stays);
-            !stays
-        });
-        leaving.is_empty() && unsent.len() == stay
+        let before = leaving.len();
+        leaving.retain(|interest| interest.is_collection() || !unsent.contains(interest));
+        leaving.is_empty() && unsent.len() == before
     }
 
     /// Whether it was wanted.
