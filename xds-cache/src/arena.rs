@@ -319,6 +319,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_vacant_is_used_first_though_the_end_was_given_back() {
+        let mut arena = Arena::<Number, usize>::default();
+        let keys: Vec<_> = (0..300).map(|number| arena.add(number)).collect();
+        keys.iter().step_by(2).chain(keys[150..].iter().skip(1).step_by(2)).for_each(|key| _ = arena.remove(*key));
+        let places = arena.entries.len();
+        assert!(places < 300, "its end is given back");
+        while arena.len() < places - 1 {
+            arena.add(0);
+        }
+        assert_eq!(arena.entries.len(), places);
+    }
+
+    #[test]
     fn growing_and_shrinking_cost_little_for_each_of_what_comes_and_goes() {
         let mut arena = Arena::<Number, usize>::default();
         let (mut keys, mut rooms) = (Vec::new(), Vec::new());

@@ -63,6 +63,16 @@ fn what_changes_is_noted_once_with_what_is_known_of_it_now() {
 }
 
 #[test]
+fn that_an_answer_is_complete_is_noted_once() {
+    let mut world = noting();
+    world.subscriber(&[GLOB]);
+    world.answered(GLOB);
+    assert_eq!(noted(&mut world), of(&[(GLOB, &["Complete"])]));
+    world.answered(GLOB);
+    assert_eq!(noted(&mut world), of(&[]));
+}
+
+#[test]
 fn what_loses_an_alias_is_noted_whatever_takes_it() {
     let takes: [fn(&mut World); 3] = [
         |world| _ = world.remove("alias"),

@@ -236,3 +236,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn who_asks_for_a_name_may_hold_what_it_brought_along_or_is_to_be_told_of_unless_it_cannot_have_it() {
+    let name: ResourceName = "a".parse().unwrap();
+    let asked = |happens: fn(&mut Owed, ResourceName)| {
+        let mut owed = Owed::default();
+        happens(&mut owed, name.clone());
+        owed.asked(&name, &name)
+    };
+    assert!(!asked(|_, _| ()));
+    assert!(asked(|owed, name| owed.bring(name, None)));
+    assert!(asked(|owed, name| _ = owed.gone(name)));
+    assert!(asked(Owed::answer));
+    assert!(!asked(|owed, name| owed.absent(name, false)));
+}
