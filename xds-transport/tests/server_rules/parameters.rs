@@ -84,7 +84,9 @@ impl Client {
     /// `env=prod,v=1` are parameters; of the draft, constraints.
     fn selector(&self, text: &str) -> Selector {
         match self.dialect {
-            Dialect::Draft => Selector::Constraints(Subscription::where_present(&text.parse().unwrap()).unwrap()),
+            Dialect::Draft if !text.is_empty() => {
+                Selector::Constraints(Subscription::where_present(&text.parse().unwrap()).unwrap())
+            }
             _ => Selector::Parameters(text.split(',').filter_map(|pair| pair.split_once('=')).collect()),
         }
     }

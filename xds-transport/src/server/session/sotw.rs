@@ -251,6 +251,8 @@ impl Sotw {
         source: &mut impl Source,
     ) -> Option<Transmit> {
         let (rule, removals) = (outgoing.rule, tells.removals());
+        // Rule 120: who asks by locators understands the wrapper, without which a payload need not say what it is called.
+        outgoing.features.wrapped |= self.locators.were_ever();
         self.subscriber.paused = false;
         if self.wanted.is_empty() && self.wanted.untold.is_empty() && self.subscriber.located.is_none() {
             return None;

@@ -10,17 +10,17 @@ fn over_sotw_a_full_state_has_what_each_locator_selects_and_the_names() {
     let mut client = Client::over(Protocol::Sotw, Dialect::Final, Settings::default());
     let asked = [("cart", "env=prod"), ("cart", "env=test"), ("cart", "env=qa")];
     let told = client.want(&mut server, CLUSTERS, &["plain"], &asked);
-    assert_eq!(told, ["cart{env=prod}@1 cart{env=test}@2 plain@bare"]);
+    assert_eq!(told, ["cart{env=prod}@1 cart{env=test}@2 plain@7"]);
     change(&mut server, "cart", &[(&test, "3")], &[]);
-    assert_eq!(client.poll(&mut server), ["cart{env=prod}@1 cart{env=test}@3 plain@bare"]);
+    assert_eq!(client.poll(&mut server), ["cart{env=prod}@1 cart{env=test}@3 plain@7"]);
     change(&mut server, "cart", &[], &[&test]);
-    assert_eq!(client.poll(&mut server), ["cart{env=prod}@1 plain@bare"]);
+    assert_eq!(client.poll(&mut server), ["cart{env=prod}@1 plain@7"]);
     // It leaves what it has, and is told of what is new from then on.
     client.want(&mut server, CLUSTERS, &["plain"], &asked[1..]);
     change(&mut server, "cart", &[(&prod, "4")], &[]);
     assert_eq!(client.poll(&mut server), [""; 0]);
     change(&mut server, "cart", &[(&test, "5")], &[]);
-    assert_eq!(client.poll(&mut server), ["cart{env=test}@5 plain@bare"]);
+    assert_eq!(client.poll(&mut server), ["cart{env=test}@5 plain@7"]);
 }
 
 #[test]
