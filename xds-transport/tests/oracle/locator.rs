@@ -6,9 +6,9 @@ use bytes::Bytes;
 use prost::Message;
 use xds_matcher::DynamicParameters;
 use xds_transport::server::{Settings, Stream};
-use xds_transport::wire::parameters::Locator;
+use xds_transport::wire::parameters::{Locator, LocatorError};
 use xds_transport::wire::{Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, Resource};
-use xds_transport::{Dialect, Frame, Protocol, Received, Response, TypeRules};
+use xds_transport::{Dialect, Frame, Protocol, Received, Rejected, Response, TypeRules};
 use xdstp_cache::{Cache, Options, Selector, TypeUrl, Variant};
 use xdstp_uri::ResourceName;
 
@@ -28,11 +28,8 @@ pub(crate) fn wire_locator(bytes: &[u8]) {
     let Some(received) = received else { return };
     let protocol = if options & 4 == 0 { Protocol::Delta } else { Protocol::Sotw };
     let mut client = Client::new(protocol, dialect(1), &received);
-    let asked = Locator::decode(dialect(1), locator);
-    // Who asks for what is no name is told of it by the same text, and can read no name there.
-    client.asks_for_a_name = asked.as_ref().is_ok_and(|asked| asked.name.parse::<ResourceName>().is_ok());
     let sent = client.ask(Bytes::copy_from_slice(locator));
-    let Ok(asked) = asked else { return };
+    let Ok(asked) = Locator::decode(dialect(1), locator) else { return };
     if let (Some(sent), Ok(name)) = (sent, asked.name.parse::<ResourceName>())
         && name == received.name
     {
@@ -97,7 +94,8 @@ struct Client {
     name: ResourceName,
     variant: Variant,
     stream: Stream,
-    asks_for_a_name: bool,
+    /// What it asked for, if that is no name: the answer has the same text, in which it can read none.
+    no_name: Option<String>,
     now: Instant,
 }
 
@@ -113,7 +111,7 @@ impl Client {
             name: received.name.clone(),
             variant: variant.map_or_else(|| Variant::plain().clone(), |variant| (**variant).clone()),
             stream: Stream::new(protocol, settings),
-            asks_for_a_name: true,
+            no_name: None,
             #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
             now: Instant::now(),
         };
@@ -130,6 +128,11 @@ impl Client {
 
     /// What comes of a locator, unless that is the end of the stream.
     fn ask(&mut self, locator: Bytes) -> Option<Vec<Received>> {
+        self.no_name = match Locator::decode(self.dialect, &locator) {
+            Ok(Locator { name, .. }) | Err(LocatorError::Constraints { name, .. }) => Some(name),
+            Err(_) => None,
+        };
+        self.no_name.take_if(|name| name.parse::<ResourceName>().is_ok());
         let type_url = TYPE.to_owned();
         let request = match self.protocol {
             Protocol::Delta => {
@@ -169,7 +172,10 @@ impl Client {
                 Protocol::Delta => Response::from_delta_in(self.dialect, bytes).unwrap(),
                 Protocol::Sotw => Response::from_sotw_in(self.dialect, bytes, &TypeRules::envoy()).unwrap(),
             };
-            assert!(response.rejected.is_empty() || !self.asks_for_a_name, "{:?}", response.rejected);
+            for Rejected { name, reason, .. } in response.rejected {
+                let is_told = |text: &String| *text == name || name == "removed_resource_names";
+                assert!(self.no_name.as_ref().is_some_and(is_told), "{name:?}: {reason}");
+            }
             sent.extend(response.resources);
             responses += 1;
             assert!(responses < 100, "it never comes to rest");

@@ -81,7 +81,7 @@ impl Client {
         self.ask(server, &Ask { locators, ..Ask::default() })
     }
 
-    /// `env=prod,v=1` are parameters; of the draft, constraints.
+    /// `env=prod,v=1` are parameters; of the draft, constraints. Of an empty text there are none.
     fn selector(&self, text: &str) -> Selector {
         match self.dialect {
             Dialect::Draft if !text.is_empty() => {

@@ -24,6 +24,20 @@ fn over_sotw_a_full_state_has_what_each_locator_selects_and_the_names() {
 }
 
 #[test]
+fn rule_120_over_sotw_what_is_asked_for_by_a_locator_is_wrapped_though_no_feature_says_so() {
+    for dialect in [Dialect::Final, Dialect::Draft] {
+        let mut server = Server::origin();
+        server.put(CLUSTERS, "plain", "7");
+        let mut by_name = Client::over(Protocol::Sotw, dialect, Settings::default());
+        assert_eq!(by_name.want(&mut server, CLUSTERS, &["plain"], &[]), ["plain@bare"]);
+        let mut by_locator = Client::over(Protocol::Sotw, dialect, Settings::default());
+        assert_eq!(by_locator.want(&mut server, CLUSTERS, &[], &[("plain", "")]), ["plain@7"]);
+        server.put(CLUSTERS, "plain", "8");
+        assert_eq!(by_locator.poll(&mut server), ["plain@8"]);
+    }
+}
+
+#[test]
 fn over_sotw_a_locator_alone_is_no_wildcard() {
     let (mut server, ..) = with_two_variants();
     server.put(CLUSTERS, "other", "1");

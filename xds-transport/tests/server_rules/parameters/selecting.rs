@@ -106,17 +106,3 @@ fn a_locator_without_parameters_is_a_name_like_others() {
         assert_eq!(told, ["plain@7"], "{protocol:?}");
     }
 }
-
-#[test]
-fn rule_120_over_sotw_what_is_asked_for_by_a_locator_is_wrapped_though_no_feature_says_so() {
-    for dialect in [Dialect::Final, Dialect::Draft] {
-        let mut server = Server::origin();
-        server.put(CLUSTERS, "plain", "7");
-        let mut by_name = Client::over(Protocol::Sotw, dialect, Settings::default());
-        assert_eq!(by_name.want(&mut server, CLUSTERS, &["plain"], &[]), ["plain@bare"]);
-        let mut by_locator = Client::over(Protocol::Sotw, dialect, Settings::default());
-        assert_eq!(by_locator.want(&mut server, CLUSTERS, &[], &[("plain", "")]), ["plain@7"]);
-        server.put(CLUSTERS, "plain", "8");
-        assert_eq!(by_locator.poll(&mut server), ["plain@8"]);
-    }
-}
