@@ -9,6 +9,9 @@ use xds_transport::wire::walk::{FieldValue, Fields};
 
 use self::answer::Failure;
 
+/// A wire type.
+const START_OF_A_GROUP: u8 = 3;
+
 /// A change was made if that is what the answer says, and nothing else.
 pub(crate) fn adapter_answers(bytes: &[u8]) {
     let object = serde_json::from_slice::<Map<String, Value>>(bytes);
@@ -25,11 +28,15 @@ pub(crate) fn adapter_answers(bytes: &[u8]) {
         assert_ne!(said, Err(Failure::None));
     }
     if let Ok(success) = answer::of_set_state(Bytes::copy_from_slice(bytes)) {
-        let fields = Fields::of(bytes).flatten().filter(|field| field.number == 1);
-        let last = fields.filter_map(|field| match field.value {
-            FieldValue::Varint(value) => Some(value != 0),
-            _ => None,
-        });
-        assert_eq!(success, last.last().unwrap_or_default());
+        let fields: Vec<_> = match Fields::of(bytes).collect() {
+            Ok(fields) => fields,
+            // A walk ends at a group, which the decoder skips; at nothing else that the decoder takes.
+            Err(error) => {
+                let wire_type = bytes.iter().nth_back(error.remaining() - 1).map(|key| key & 7);
+                return assert_eq!(wire_type, Some(START_OF_A_GROUP));
+            }
+        };
+        let last = fields.iter().rfind(|field| field.number == 1);
+        assert_eq!(success, last.is_some_and(|field| matches!(field.value, FieldValue::Varint(value) if value != 0)));
     }
 }
