@@ -81,7 +81,7 @@ pub struct Metrics {
     downstream_refused: IntCounterVec,
     downstream_denied: IntCounterVec,
     downstream: TypedCounters,
-    latencies: latencies::ByType,
+    latencies: latencies::Latencies,
     upstream_connects: IntCounterVec,
     upstream_disconnects: IntCounterVec,
     upstream_connected: IntGaugeVec,
@@ -151,7 +151,7 @@ impl Metrics {
                 &["reason"],
             ),
             downstream: TypedCounters::new(&registry),
-            latencies: latencies::ByType::default(),
+            latencies: latencies::Latencies::new(&registry),
             upstream_connects: up("connects", "Streams to an origin that were answered.", &["origin"]),
             upstream_disconnects: up("disconnects", "Streams to an origin that were answered, and ended.", &["origin"]),
             upstream_connected: registered(
@@ -302,7 +302,6 @@ impl Metrics {
     pub(crate) fn families(&self, now: &Gauges) -> Vec<MetricFamily> {
         let mut families = self.registry.gather();
         families.extend(self.gather_gauges(now));
-        families.extend(self.gather_latencies());
         families.extend(self.gather_heard());
         families.retain(|family| !family.get_metric().is_empty());
         families.sort_by(|a, b| a.name().cmp(b.name()));

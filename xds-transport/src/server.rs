@@ -2,7 +2,6 @@
 
 mod error;
 mod features;
-mod latencies;
 mod nack_reason;
 mod nonce;
 mod order;
@@ -17,12 +16,11 @@ mod weight;
 
 pub use error::{NodeError, ProtocolError, Refused};
 pub use features::ASKS_FOR_OTHERS;
-pub use latencies::Latencies;
 pub use nack_reason::NackReason;
 pub use settings::Settings;
 #[cfg(feature = "grpc-server")]
 pub(crate) use source::forward::forward;
-pub use source::{Answer, Source};
+pub use source::{Answer, Source, Took};
 pub use stream::Stream;
 pub use tally::{Nack, Tally};
 pub use transmit::Transmit;

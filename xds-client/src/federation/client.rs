@@ -1,11 +1,14 @@
 //! Whom routes serve.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use xds_transport::server::{NodeError, ProtocolError, Tally};
 use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl};
 
 use crate::federation::node_group::NodeGroup;
 use crate::federation::share::OverLimit;
+use crate::federation::timings::Timings;
 
 /// What is the business of who serves a client, and not of the core: who it is, and what is said and counted of its limits.
 /// Dropped when the routes are.
@@ -55,6 +58,11 @@ pub trait Client: Send + Sync + 'static {
 
     /// It named something that is too long, and is answered that there is no such thing.
     fn named_too_long(&self) {}
+
+    /// It wants something of a type: where it is counted how long that takes, if anywhere.
+    fn opened(&self, _type_url: &TypeUrl) -> Option<Arc<dyn Timings>> {
+        None
+    }
 
     /// It wants nothing of a type any more: what it did meanwhile.
     fn closed(&self, _type_url: &TypeUrl, _tally: &Tally) {}

@@ -101,6 +101,7 @@ impl Routes {
             brought: 0,
             sizes: Vec::new(),
             heard_at: None,
+            timings: self.client.opened(type_url),
             may_close: false,
             asks_again: false,
             opening: true,

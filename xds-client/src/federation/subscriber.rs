@@ -17,6 +17,7 @@ use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::stub::may_be_held;
 use crate::federation::scope::{Scope, Standing};
 use crate::federation::share::OverLimit;
+use crate::federation::timings::Timings;
 
 pub(crate) struct Subscriber {
     pub(crate) type_url: TypeUrl,
@@ -43,6 +44,7 @@ pub(crate) struct Subscriber {
     pub(crate) may_close: bool,
     /// When what the last pull visited came, as far as it was woken for it.
     pub(crate) heard_at: Option<Instant>,
+    pub(crate) timings: Option<Arc<dyn Timings>>,
     /// Its first request is being handled.
     pub(crate) opening: bool,
     /// Names that a part has news of, and that another part may have, too: which of them counts is to be looked at.

@@ -23,12 +23,13 @@ use super::routes::Routes;
 use super::scope::Scope;
 use super::share::{OverLimit, Quota};
 use super::supply::{Status, Supply};
+use super::timings::Timings;
 
 const GLOB: &str = "xdstp://authority/T/g/*";
 const MEMBER: &str = "xdstp://authority/T/g/a";
 
 /// An origin that has an old-style resource, `a`, and the only member of a glob.
-struct Held {
+pub(super) struct Held {
     by_node: ByNode,
     is_authoritative: bool,
     /// How often it was told of a scope.
@@ -42,7 +43,7 @@ struct Asked(Arc<AtomicUsize>, Arc<Mutex<Vec<u64>>>);
 
 /// A client whose group is what it calls itself.
 #[derive(Default)]
-struct Program(Arc<Mutex<Vec<String>>>);
+struct Program(Arc<Mutex<Vec<String>>>, Option<Arc<dyn Timings>>);
 
 impl Origin for Held {
     fn kind(&self) -> &'static str {
@@ -103,23 +104,29 @@ impl Client for Program {
         format!("{}: {error}", error.key)
     }
 
+    fn opened(&self, _: &TypeUrl) -> Option<Arc<dyn Timings>> {
+        self.1.clone()
+    }
+
     fn closed(&self, type_url: &TypeUrl, _: &Tally) {
         lock(&self.0).push(type_url.to_string());
     }
 }
 
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
     *START.get_or_init(Instant::now)
 }
 
 fn resources() -> [(TypeUrl, ResourceName, Resource<Frame>); 2] {
-    let resource =
-        |name: &str| ("T".into(), name.parse().unwrap(), Frame::new(Bytes::from_static(b"body")).into_resource(None));
-    ["a", MEMBER].map(resource)
+    ["a", MEMBER].map(|name| resource(name, "body"))
 }
 
-fn federation(by_node: ByNode, is_authoritative: bool) -> (Arc<Federation>, Arc<Held>) {
+pub(super) fn resource(name: &str, body: &'static str) -> (TypeUrl, ResourceName, Resource<Frame>) {
+    ("T".into(), name.parse().unwrap(), Frame::new(Bytes::from_static(body.as_bytes())).into_resource(None))
+}
+
+pub(super) fn federation(by_node: ByNode, is_authoritative: bool) -> (Arc<Federation>, Arc<Held>) {
     let (told, asked, left) = (AtomicUsize::new(0), Arc::default(), Arc::default());
     let origin = Arc::new(Held { by_node, is_authoritative, told, asked, left });
     (of_origin(origin.clone()), origin)
@@ -143,6 +150,12 @@ fn of_origin(origin: Arc<dyn Origin>) -> Arc<Federation> {
         interner: Arc::default(),
         last_known_good: None,
     })
+}
+
+/// Of a client that is not asked who it is, and whose sessions are timed.
+pub(super) fn timed_routes(federation: &Arc<Federation>, timings: Arc<dyn Timings>) -> Routes {
+    let client = Box::new(Program(Arc::default(), Some(timings)));
+    Routes::new(federation.clone(), federation.number_routes(), client, Waker::noop().clone(), Arc::default())
 }
 
 /// A subscriber of type `T` that is of a node group.
@@ -267,7 +280,7 @@ fn a_stream_that_selects_anew_again_and_again_has_the_scopes_of_what_it_selects_
 fn a_client_hears_of_every_session_that_ends() {
     let (federation, _) = federation(ByNode::OldStyleNames, true);
     let (number, heard) = (federation.number_routes(), Arc::<Mutex<Vec<String>>>::default());
-    let client = Box::new(Program(heard.clone()));
+    let client = Box::new(Program(heard.clone(), None));
     let mut routes = Routes::new(federation, number, client, Waker::noop().clone(), Arc::default());
     let ids = ["T", "U"].map(|type_url| routes.open(&type_url.into()));
     ids.into_iter().for_each(|id| routes.close(id, &Tally::default()));

@@ -1,11 +1,8 @@
 //! What is counted of each resource type towards subscribers.
 
-use std::sync::{Arc, Mutex};
-
 use prometheus::{IntCounterVec, Registry};
 use xds_transport::server::NackReason;
 
-use super::latencies::OfType;
 use super::{Counter, Metrics, counters};
 
 #[derive(Debug)]
@@ -34,7 +31,6 @@ pub struct DownstreamMetrics {
     pub nacks: [Counter; NackReason::ALL.len()],
     /// Bytes of the responses, before HTTP/2 framing.
     pub bytes: Counter,
-    pub(super) latencies: Arc<Mutex<OfType>>,
 }
 
 impl Metrics {
@@ -51,7 +47,6 @@ impl Metrics {
             nacks: NackReason::ALL
                 .map(|reason| Counter(self.downstream.nacks.with_label_values(&[&*label, reason.as_str()]))),
             bytes: counter(&self.downstream.bytes),
-            latencies: self.latencies.of(&label),
         }
     }
 }

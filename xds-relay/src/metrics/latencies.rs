@@ -1,84 +1,67 @@
-//! How long updates took, by type: histograms of what streams have counted.
+//! How long updates took, by type.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prometheus::proto::{Bucket, Histogram, LabelPair, Metric, MetricFamily, MetricType};
-use xds_transport::server::Latencies;
+use prometheus::{Histogram, HistogramOpts, HistogramVec, Registry};
+use xds_transport::server::Took;
+use xdstp_client::federation::Timings;
 
-use super::{DownstreamMetrics, Metrics};
+use super::{Metrics, constant, registered};
 
-/// By the label of the type.
-#[derive(Debug, Default)]
-pub(super) struct ByType(Mutex<BTreeMap<String, Arc<Mutex<OfType>>>>);
+/// In seconds: what took just so long is within.
+const BOUNDS: [f64; 11] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 
-/// What is known of one type.
-#[derive(Debug, Default)]
-pub(super) struct OfType {
-    sent: Latencies,
-    accepted: Latencies,
+#[derive(Debug)]
+pub(super) struct Latencies {
+    sent: HistogramVec,
+    acked: HistogramVec,
+    by_label: Mutex<BTreeMap<String, Arc<OfType>>>,
 }
 
-impl ByType {
-    /// That of a label, which is there from now on.
-    pub(super) fn of(&self, label: &str) -> Arc<Mutex<OfType>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(label.to_owned()).or_default().clone()
-    }
-}
-
-impl DownstreamMetrics {
-    /// Counts what was sent so long after it came, and was accepted so long after that.
-    pub(crate) fn took(&self, sent_after: &Latencies, accepted_after: &Latencies) {
-        let mut of = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
-        of.sent.add(sent_after);
-        of.accepted.add(accepted_after);
-    }
+/// Those of one type, which all its sessions share.
+#[derive(Debug)]
+struct OfType {
+    sent: Histogram,
+    acked: Histogram,
 }
 
 impl Metrics {
-    pub(super) fn gather_latencies(&self) -> [MetricFamily; 2] {
-        let by_type = self.latencies.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let family = |name: &str, help: &str, of: fn(&OfType) -> &Latencies| {
-            let mut family = MetricFamily::default();
-            family.set_name(format!("xds_relay_{name}"));
-            family.set_help(help.to_owned());
-            family.set_field_type(MetricType::HISTOGRAM);
-            let of_label = |(label, latencies): (&String, &Arc<Mutex<OfType>>)| {
-                metric(label, of(&latencies.lock().unwrap_or_else(PoisonError::into_inner)))
-            };
-            family.set_metric(by_type.iter().map(of_label).collect());
-            family
+    /// Where it is counted how long sessions of a type take.
+    pub(crate) fn timings(&self, type_url: &str) -> Arc<dyn Timings> {
+        let label = self.type_label(type_url);
+        let Latencies { sent, acked, by_label } = &self.latencies;
+        let mut by_label = by_label.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |label: &String| {
+            let [sent, acked] = [sent, acked].map(|histograms| histograms.with_label_values(&[label]));
+            Arc::new(OfType { sent, acked })
         };
-        [
-            family(
-                "downstream_sent_after_seconds",
-                "From when an origin's response came until what is new in it began to be sent, for each subscription.",
-                |of| &of.sent,
-            ),
-            family(
-                "downstream_acked_after_seconds",
-                "From when a response began to be sent to a subscriber until that accepted it.",
-                |of| &of.accepted,
-            ),
-        ]
+        by_label.entry(label).or_insert_with_key(of).clone()
     }
 }
 
-fn metric(label: &str, latencies: &Latencies) -> Metric {
-    let mut pair = LabelPair::default();
-    pair.set_name("type".to_owned());
-    pair.set_value(label.to_owned());
-    let bucket = |(bound, so_far)| {
-        let mut bucket = Bucket::default();
-        bucket.set_upper_bound(bound);
-        bucket.set_cumulative_count(so_far);
-        bucket
-    };
-    let mut histogram = Histogram::default();
-    histogram.set_bucket(latencies.buckets().map(bucket).collect());
-    histogram.set_sample_count(latencies.count());
-    histogram.set_sample_sum(latencies.sum().as_secs_f64());
-    let mut metric = Metric::from_label(vec![pair]);
-    metric.set_histogram(histogram);
-    metric
+impl Timings for OfType {
+    fn took(&self, took: Took) {
+        match took {
+            Took::ToSend(took) => self.sent.observe(took.as_secs_f64()),
+            Took::ToAccept(took) => self.acked.observe(took.as_secs_f64()),
+        }
+    }
+}
+
+impl Latencies {
+    pub(super) fn new(registry: &Registry) -> Self {
+        let histograms = |name: &str, help: &str| {
+            let options = HistogramOpts::new(format!("xds_relay_downstream_{name}_after_seconds"), help);
+            registered(registry, constant(HistogramVec::new(options.buckets(BOUNDS.to_vec()), &["type"])))
+        };
+        Self {
+            sent: histograms(
+                "sent",
+                "From when an origin's response came until what is new in it began to be sent, for each subscription.",
+            ),
+            acked: histograms("acked", "From when a response began to be sent to a subscriber until that accepted it."),
+            by_label: Mutex::default(),
+        }
+    }
 }

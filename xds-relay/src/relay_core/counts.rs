@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use xds_transport::server::{Latencies, Tally};
+use xds_transport::server::Tally;
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::Observer;
 
@@ -53,13 +53,6 @@ impl Counts {
                 *told += news;
                 news
             };
-            let took = |total: &Latencies, told: &mut Latencies| {
-                let news = total.beyond(told);
-                told.add(&news);
-                news
-            };
-            let sent_after = took(&total.sent_after, &mut told.sent_after);
-            metrics.took(&sent_after, &took(&total.accepted_after, &mut told.accepted_after));
             metrics.requests.add(news(total.requests, &mut told.requests));
             metrics.responses.add(news(total.responses, &mut told.responses));
             metrics.resources.add(news(total.resources, &mut told.resources));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use xds_transport::server::{NodeError, ProtocolError, Tally};
 use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl};
-use xdstp_client::federation::{Client, NodeGroup, OverLimit};
+use xdstp_client::federation::{Client, NodeGroup, OverLimit, Timings};
 
 use crate::config::ClientRule;
 use crate::lock::lock;
@@ -118,6 +118,10 @@ impl Client for ServedClient {
         self.relay.metrics.downstream_refused("name_bytes");
         let node = self.entry.node().id;
         tracing::warn!(%node, "a name is longer than limits.name_bytes: it is answered as that of nothing");
+    }
+
+    fn opened(&self, type_url: &TypeUrl) -> Option<Arc<dyn Timings>> {
+        Some(self.relay.metrics.timings(type_url.as_str()))
     }
 
     fn closed(&self, type_url: &TypeUrl, tally: &Tally) {

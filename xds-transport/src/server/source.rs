@@ -4,7 +4,7 @@ mod cache;
 pub(crate) mod forward;
 
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xdstp_cache::{
@@ -26,6 +26,16 @@ pub struct Answer<'a> {
     pub error: Option<&'a str>,
     /// What is in it, unless the client left that since; nothing, where it is a full state, which has all there is.
     pub resources: &'a [ResourceName],
+}
+
+/// How long something took with a subscriber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Took {
+    /// From when the source [heard](Source::heard_at) of what is new until a response with resources began to be sent. It has
+    /// waited for a client that reads slowly, too.
+    ToSend(Duration),
+    /// From when a response began to be sent until it was accepted.
+    ToAccept(Duration),
 }
 
 /// What a stream's sessions pull from: a [`Cache`](xdstp_cache::Cache), a relay's routes over several, a store of one's own.
@@ -102,10 +112,13 @@ pub trait Source {
     ) -> Pulled;
 
     /// When the source heard of what woke the subscriber, which the last [`pull`](Self::pull) visited: once, for
-    /// [histograms](Tally::sent_after). A source that leaves this out does not say.
+    /// [how long it took](Took::ToSend). A source that leaves this out does not say.
     fn heard_at(&mut self, _id: SubscriberId) -> Option<Instant> {
         None
     }
+
+    /// How long something took: for histograms. A source that leaves this out has none.
+    fn took(&mut self, _id: SubscriberId, _took: Took) {}
 
     /// Visits the errors that the subscriber has not been told of, when there is nothing to pull: see
     /// [`Cache::pull_errors`](xdstp_cache::Cache::pull_errors). Whether the visitor stopped it.

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use crate::server::latencies::Latencies;
 use crate::server::nack_reason::NackReason;
 use crate::server::transmit::Transmit;
 use crate::wire::Status;
@@ -27,11 +26,6 @@ pub struct Tally {
     pub nacks: u64,
     /// How many of these for which reason, in the order of [`NackReason::ALL`].
     pub nacks_by_reason: [u64; NackReason::ALL.len()],
-    /// How long it took from when the [source heard](crate::server::Source::heard_at) of what is new until a response with
-    /// resources began to be sent, where the source says when it heard. It has waited for a client that reads slowly, too.
-    pub sent_after: Latencies,
-    /// How long it took until a response was accepted, from when it began to be sent.
-    pub accepted_after: Latencies,
     /// The last rejection.
     pub last_nack: Option<Nack>,
 }
@@ -59,8 +53,6 @@ impl Tally {
         self.acks += other.acks;
         self.nacks += other.nacks;
         self.nacks_by_reason.iter_mut().zip(other.nacks_by_reason).for_each(|(nacks, other)| *nacks += other);
-        self.sent_after.add(&other.sent_after);
-        self.accepted_after.add(&other.accepted_after);
         if other.last_nack.as_ref().map(|nack| nack.at) > self.last_nack.as_ref().map(|nack| nack.at) {
             self.last_nack.clone_from(&other.last_nack);
         }
@@ -74,12 +66,9 @@ impl Tally {
     }
 
     /// Rule 21: a NACK is an error detail, whatever its code.
-    pub(crate) fn answered(&mut self, now: Instant, (nonce, sent): (u64, Instant), error: Option<&Status>) {
+    pub(crate) fn answered(&mut self, now: Instant, nonce: u64, error: Option<&Status>) {
         match error {
-            None => {
-                self.acks += 1;
-                self.accepted_after.record(now.saturating_duration_since(sent));
-            }
+            None => self.acks += 1,
             Some(error) => {
                 self.nacks += 1;
                 let reasons = self.nacks_by_reason.iter_mut().zip(NackReason::ALL);
@@ -87,60 +76,6 @@ impl Tally {
                 reasons.filter(|(_, reason)| *reason == is_reason).for_each(|(nacks, _)| *nacks += 1);
                 self.last_nack = Some(Nack { nonce, message: error.message.chars().take(1024).collect(), at: now });
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use prost::Message as _;
-    use xdstp_cache::{Cache, Options};
-
-    use crate::server::{Settings, Stream};
-    use crate::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Status};
-    use crate::{Frame, Protocol};
-
-    const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
-
-    fn answer(protocol: Protocol, nonce: &str, error_detail: Option<Status>) -> Vec<u8> {
-        let (type_url, response_nonce) = (CLUSTERS.to_owned(), nonce.to_owned());
-        match protocol {
-            Protocol::Delta => {
-                DeltaDiscoveryRequest { type_url, response_nonce, error_detail, ..Default::default() }.encode_to_vec()
-            }
-            Protocol::Sotw => {
-                DiscoveryRequest { type_url, response_nonce, error_detail, ..Default::default() }.encode_to_vec()
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_accepted_took_as_long_as_since_it_was_sent() {
-        #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
-        let start = std::time::Instant::now();
-        for protocol in [Protocol::Delta, Protocol::Sotw] {
-            let mut cache = Cache::new(Options::default());
-            let mut stream = Stream::new(protocol, Settings::default());
-            stream.handle_message(start, answer(protocol, "", None).into(), &mut cache).unwrap();
-            // Each is sent a second after the one before, and answered so long later: the second is refused.
-            for (version, answered, refused) in [("1", 300, false), ("2", 300, true), ("3", 700, false)] {
-                let at = start + Duration::from_secs(version.parse().unwrap());
-                let resource = Frame::of_message(&CLUSTERS.into(), b"\x0a\x01a").into_resource(Some(version.into()));
-                let mut edit = cache.edit(at);
-                edit.put(&CLUSTERS.into(), &"a".parse().unwrap(), resource);
-                let _ = edit.finish();
-                while stream.poll_transmit(at, &mut cache).unwrap().is_some() {}
-                let error = refused.then(Status::default);
-                // The nonces are numbers, too.
-                let answer = answer(protocol, version, error);
-                stream.handle_message(at + Duration::from_millis(answered), answer.into(), &mut cache).unwrap();
-            }
-            let session = stream.sessions().next().unwrap();
-            let took = &session.tally.accepted_after;
-            assert_eq!((took.count(), took.sum()), (2, Duration::from_secs(1)), "{protocol:?}");
-            assert_eq!(session.tally.sent_after.count(), 0, "a cache does not say when it heard");
         }
     }
 }

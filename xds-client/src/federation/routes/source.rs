@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use xds_transport::Frame;
-use xds_transport::server::{NodeError, ProtocolError, Refused, Source, Tally, held_weight, weight};
+use xds_transport::server::{NodeError, ProtocolError, Refused, Source, Tally, Took, held_weight, weight};
 use xdstp_cache::{
     Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
 };
@@ -189,6 +189,11 @@ impl Source for Routes {
 
     fn heard_at(&mut self, id: SubscriberId) -> Option<Instant> {
         self.subscribers.get_mut(id.index())?.heard_at.take()
+    }
+
+    fn took(&mut self, id: SubscriberId, took: Took) {
+        let timings = self.subscribers.get(id.index()).and_then(|subscriber| subscriber.timings.as_ref());
+        timings.into_iter().for_each(|timings| timings.took(took));
     }
 
     fn pull_errors(

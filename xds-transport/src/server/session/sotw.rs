@@ -143,7 +143,7 @@ impl Sotw {
         let Self { subscriber, offered, .. } = self;
         // It has been the client's turn since that was sent.
         let sent = subscriber.turn_since.unwrap_or(now);
-        subscriber.answered(now, (nonce, sent), error);
+        subscriber.answered(now, (nonce, sent), error, source);
         if error.is_none() {
             subscriber.refreshes.accepted(nonce);
             subscriber.located.iter_mut().for_each(|located| located.accepted(nonce));

@@ -10,7 +10,7 @@ use crate::server::session::located::Located;
 use crate::server::session::outgoing::Outgoing;
 use crate::server::session::refreshes::Refreshes;
 use crate::server::session::refused::Refused;
-use crate::server::source::{Answer, Source};
+use crate::server::source::{Answer, Source, Took};
 use crate::server::tally::Tally;
 use crate::server::transmit::Transmit;
 use crate::wire::Status;
@@ -79,12 +79,19 @@ impl Subscriber {
     }
 
     /// The client answered a response.
-    pub(crate) fn answered(&mut self, now: Instant, (nonce, sent): (u64, Instant), error: Option<&Status>) {
-        self.tally.answered(now, (nonce, sent), error);
+    pub(crate) fn answered(
+        &mut self,
+        now: Instant,
+        (nonce, sent): (u64, Instant),
+        error: Option<&Status>,
+        source: &mut impl Source,
+    ) {
+        self.tally.answered(now, nonce, error);
         // Of several responses it may answer one after the other.
         self.turn_since = Some(now);
         if error.is_none() {
             self.accepted = Some((nonce, now));
+            source.took(self.id, Took::ToAccept(now.saturating_duration_since(sent)));
         }
     }
 
@@ -107,7 +114,7 @@ impl Subscriber {
         // Asked for all of them: what was not sent of it is told, or waits for other reasons.
         let heard = std::iter::once(self.id).chain(located).filter_map(|id| source.heard_at(id)).min();
         if let Some(heard) = heard.filter(|_| resources.is_some_and(|resources| resources > 0)) {
-            self.tally.sent_after.record(now.saturating_duration_since(heard));
+            source.took(self.id, Took::ToSend(now.saturating_duration_since(heard)));
         }
     }
 

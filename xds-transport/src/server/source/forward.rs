@@ -48,6 +48,10 @@ macro_rules! forward {
             Source::heard_at(&mut $source, id)
         }
 
+        fn took(&mut $this, id: SubscriberId, took: crate::server::Took) {
+            Source::took(&mut $source, id, took);
+        }
+
         fn covers(&$this, id: SubscriberId, name: &ResourceName) -> bool {
             Source::covers(&$source, id, name)
         }

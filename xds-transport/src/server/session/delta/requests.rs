@@ -147,7 +147,7 @@ impl Delta {
                 subscriber.refused.accept(&puts);
             }
         }
-        subscriber.answered(now, last, error);
+        subscriber.answered(now, last, error, source);
     }
 
     /// Rule 47: subscribes first, then unsubscribes. Only a subscription could end the legacy wildcard, and over delta
