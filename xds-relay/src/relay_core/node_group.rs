@@ -11,6 +11,7 @@ use xdstp_client::federation::NodeGroup;
 use crate::api::RuleExplained;
 use crate::config::NodeField;
 use crate::hex::hex;
+use crate::node_text::metadata_at;
 use crate::relay_core::client_node::ClientNode;
 
 /// Decides which nodes may share old-style resources. What is in one group is never served to another.
@@ -165,18 +166,4 @@ fn parts_of(node: &Node, field: &NodeField) -> Vec<Part> {
         NodeField::SubZone => vec![Part::text(&locality.sub_zone)],
         NodeField::Metadata(path) => vec![metadata_at(node, path).map(Part::value).unwrap_or_default()],
     }
-}
-
-/// What the keys lead to.
-pub(crate) fn metadata_at<'a>(node: &'a Node, path: &[String]) -> Option<&'a Value> {
-    let mut fields = node.metadata.as_ref().map(|metadata| &metadata.fields);
-    let mut found: Option<&Value> = None;
-    for key in path {
-        found = fields?.get(key);
-        fields = match found.and_then(|value| value.kind.as_ref()) {
-            Some(value::Kind::StructValue(inner)) => Some(&inner.fields),
-            _ => None,
-        };
-    }
-    found
 }

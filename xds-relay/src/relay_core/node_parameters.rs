@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use xds_transport::wire::{Node, Value, value};
+use xds_transport::wire::Node;
 use xdstp_cache::Selector;
 
 use crate::config::NodeField;
-use crate::relay_core::node_group::metadata_at;
+use crate::node_text::text_of;
 
 /// Which parts of a node are dynamic parameters, by their keys (`node_parameters`).
 #[derive(Default)]
@@ -42,32 +42,6 @@ impl NodeParameters {
 impl fmt::Display for Lacking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.key, self.field)
-    }
-}
-
-/// A part of a node as text: text, a number or a boolean. A struct and a list are no value of a parameter.
-fn text_of(node: &Node, field: &NodeField) -> Option<String> {
-    let locality = node.locality.as_ref();
-    let said = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    match field {
-        NodeField::Id => said(&node.id),
-        NodeField::Cluster => said(&node.cluster),
-        // No configuration has it: it is three texts.
-        NodeField::Locality => None,
-        NodeField::Region => said(&locality?.region),
-        NodeField::Zone => said(&locality?.zone),
-        NodeField::SubZone => said(&locality?.sub_zone),
-        NodeField::Metadata(path) => metadata_at(node, path).and_then(value_text),
-    }
-}
-
-/// Empty text is there, too.
-fn value_text(value: &Value) -> Option<String> {
-    match value.kind.as_ref()? {
-        value::Kind::StringValue(text) => Some(text.clone()),
-        value::Kind::BoolValue(flag) => Some(flag.to_string()),
-        value::Kind::NumberValue(number) => Some(number.to_string()),
-        _ => None,
     }
 }
 

@@ -1,0 +1,59 @@
+//! Releases: what a scope has once it has settled, under an id that is the same on all relays; and who is served which.
+//!
+//! A [`Manifest`] lists what a scope has, and [`Release`] is its id. [`Settling`] says when there is a new one. [`Control`] is the
+//! one small value that says which release everybody is served (`stable`), which one some are (`candidate`), and how far that got:
+//! a state machine without I/O, which [`Order`]s change. [`Stages`] say who is among those some.
+//!
+//! ```
+//! use std::time::{Duration, SystemTime};
+//! use xds_relay::releases::{Act, By, Control, Instance, Item, Manifest, Order, Stage, Stages, Transition, Types, Who};
+//! use xds_transport::{Frame, wire::Node};
+//!
+//! let cluster = |body: &[u8]| {
+//!     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+//!     let resource = Frame::of_message(&type_url, body).into_resource(None);
+//!     Item::of(&type_url, &"backend".parse()?, &resource, Types::Default).ok_or("no item")
+//!         .map_err(Box::<dyn std::error::Error>::from)
+//! };
+//! let (first, second) = (Manifest::new([cluster(b"1")?]), Manifest::new([cluster(b"2")?]));
+//! let stages = Stages::new([Stage { who: Who::Percent("5%".parse()?), hold: Duration::from_secs(60) }]);
+//!
+//! let mut control = Control::default();
+//! let mut now = SystemTime::UNIX_EPOCH;
+//! let order = |control: &mut Control, by, act| control.apply(&Order::new(act, by, "", now), &stages, &|_| true);
+//! order(&mut control, By::Instance(Instance(1)), Act::TakeOver)?;
+//! let by = By::Publisher(control.publisher().ok_or("nobody publishes")?);
+//! for manifest in [&first, &second] {
+//!     order(&mut control, by.clone(), Act::Publish { release: manifest.release(), removes_much: false })?;
+//! }
+//! assert_eq!(control.stable(), Some(first.release()));
+//! let of_canary = control.release_for(&stages, &Node { id: "node-22".to_owned(), ..Node::default() }, None);
+//! assert!(of_canary == control.stable() || of_canary == Some(second.release()));
+//!
+//! now += Duration::from_secs(60);
+//! let order = |control: &mut Control, by, act| control.apply(&Order::new(act, by, "", now), &stages, &|_| true);
+//! assert_eq!(order(&mut control, by, Act::Advance { release: second.release() })?, Transition::Promoted);
+//! assert_eq!(control.stable(), Some(second.release()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod act;
+mod candidate;
+mod control;
+mod difference;
+mod manifest;
+mod release;
+mod settling;
+mod stage;
+mod types;
+
+pub use self::act::{Act, By, Instance, OnHalt, Order, Publisher, Said, Transition};
+pub use self::candidate::{Candidate, Progress};
+pub use self::control::Control;
+pub use self::control::error::ControlError;
+pub use self::difference::Difference;
+pub use self::manifest::{BodyHash, Item, Manifest};
+pub use self::release::{Release, ReleaseError};
+pub use self::settling::Settling;
+pub use self::stage::{Percent, PercentError, Stage, Stages, Who};
+pub use self::types::Types;

@@ -1,0 +1,48 @@
+//! Which types of resources are in releases.
+
+use xdstp_cache::TypeUrl;
+
+/// Those that are in releases unless all are to be: what decides where requests go, and not where endpoints are.
+const DEFAULT: [&str; 6] = [
+    "envoy.config.listener.v3.Listener",
+    "envoy.config.route.v3.RouteConfiguration",
+    "envoy.config.route.v3.ScopedRouteConfiguration",
+    "envoy.config.route.v3.VirtualHost",
+    "envoy.config.cluster.v3.Cluster",
+    "envoy.config.core.v3.TypedExtensionConfig",
+];
+const SECRETS: [&str; 2] = ["envoy.extensions.transport_sockets.tls.v3.Secret", "envoy.api.v2.auth.Secret"];
+
+/// Which types of resources are in releases. What is in none is served as origins say it, whatever is frozen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Types {
+    /// Listeners, routes, scoped routes, virtual hosts, clusters and extensions. Endpoints are not: those that are frozen while
+    /// programs move are an outage.
+    #[default]
+    Default,
+    /// All but secrets, which are never kept: a certificate that is frozen is one that runs out.
+    All,
+}
+
+impl Types {
+    /// Whether resources of a type are in releases, of whatever host the type is said to be.
+    ///
+    /// ```
+    /// use xds_relay::releases::Types;
+    ///
+    /// let [cluster, endpoints, secret] =
+    ///     ["cluster.v3.Cluster", "endpoint.v3.ClusterLoadAssignment", "core.v3.Secret"]
+    ///         .map(|name| format!("type.googleapis.com/envoy.config.{name}").as_str().into());
+    /// assert!(Types::Default.contains(&cluster) && !Types::Default.contains(&endpoints));
+    /// assert!(Types::All.contains(&endpoints) && !Types::All.contains(&secret));
+    /// ```
+    pub fn contains(self, type_url: &TypeUrl) -> bool {
+        let name = type_url.as_str().rsplit('/').next().unwrap_or_default();
+        match self {
+            Self::Default => DEFAULT.contains(&name),
+            // What somebody else calls a secret is one, too.
+            Self::All => !SECRETS.contains(&name) && !name.ends_with(".Secret"),
+        }
+    }
+}
