@@ -2,7 +2,7 @@
 //!
 //! A [`Manifest`] lists what a scope has, and [`Release`] is its id. [`Settling`] says when there is a new one. [`Control`] is the
 //! one small value that says which release everybody is served (`stable`), which one some are (`candidate`), and how far that got:
-//! a state machine without I/O, which [`Order`]s change. [`Stages`] say who is among those some.
+//! a state machine without I/O, which [`Order`]s change. [`Stages`] say who is among those some. [`Stored`] keeps it all in a store.
 //!
 //! ```
 //! use std::time::{Duration, SystemTime};
@@ -41,10 +41,14 @@ mod act;
 mod candidate;
 mod control;
 mod difference;
+mod keyspace;
 mod manifest;
+mod records;
 mod release;
+mod sealed;
 mod settling;
 mod stage;
+mod stored;
 mod types;
 
 pub use self::act::{Act, By, Instance, OnHalt, Order, Publisher, Said, Transition};
@@ -56,4 +60,6 @@ pub use self::manifest::{BodyHash, Item, Manifest};
 pub use self::release::{Release, ReleaseError};
 pub use self::settling::Settling;
 pub use self::stage::{Percent, PercentError, Stage, Stages, Who};
+pub use self::stored::error::{Damage, StoredError};
+pub use self::stored::{Applied, Kept, Logged, Stored};
 pub use self::types::Types;

@@ -1,0 +1,245 @@
+//! The releases of a scope in a store: the control value, the last manifests with their bodies, and who did what.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use xdstp_client::state::{Entry, Op, Revision, Store};
+
+use self::error::{Damage, StoredError};
+use crate::releases::act::{Order, Transition, time_of};
+use crate::releases::control::Control;
+use crate::releases::keyspace::Keyspace;
+use crate::releases::manifest::BodyHash;
+use crate::releases::records::{ControlRecord, FORMAT, PartRecord, ReleaseRecord, hash};
+use crate::releases::release::Release;
+use crate::releases::sealed::unseal;
+
+mod batch;
+pub(crate) mod error;
+mod log;
+mod orders;
+mod read;
+mod save;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+pub use self::log::Logged;
+
+/// The releases of one scope, in a [`Store`] that others may have, too.
+///
+/// What is written is written so that a crash at any moment leaves what was there before, or what is there after: bodies and
+/// manifests first, under the hashes of their content, and then the one value that names them.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::SystemTime;
+/// use xds_relay::releases::{Act, By, Instance, Manifest, Order, Stages, Stored, Transition};
+/// use xds_relay::state::Memory;
+///
+/// let store = Arc::new(Memory::default());
+/// let (now, stages) = (SystemTime::now(), Stages::default());
+/// let mut stored = Stored::open(store.clone(), "xdstp://example.com")?;
+/// stored.apply(&Order::new(Act::TakeOver, By::Instance(Instance(1)), "it started", now), &stages)?;
+/// let publisher = stored.control().publisher().ok_or("nobody publishes")?;
+/// let manifest = Manifest::new([]);
+/// stored.save(&manifest, publisher, "an example", now, &|_| None)?;
+/// let publish = Act::Publish { release: manifest.release(), removes_much: false };
+/// stored.apply(&Order::new(publish, By::Publisher(publisher), "", now), &stages)?;
+///
+/// let again = Stored::open(store, "xdstp://example.com")?;
+/// assert_eq!(again.control().stable(), Some(manifest.release()));
+/// assert_eq!(again.manifest(manifest.release())?, manifest);
+/// assert_eq!(again.log()?.last().map(|entry| entry.what.as_str()), Some("promoted"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Stored {
+    store: Arc<dyn Store>,
+    scope: String,
+    keys: Keyspace,
+    /// The control value as it is in the store, how many changes that had, and when it was put: 0 if it is not there yet.
+    base: Control,
+    changes: u64,
+    revision: Revision,
+    /// The same with what was done while the store was away.
+    control: Control,
+    unsaved: Vec<Order>,
+    /// Those that there is a record of: whole, or begun.
+    releases: BTreeMap<Release, ReleaseRecord>,
+    /// The bodies of each part that is there.
+    parts: HashMap<BodyHash, Vec<BodyHash>>,
+    /// Those that are there.
+    bodies: HashSet<BodyHash>,
+    /// Whether these three are to be read anew: something was written, and perhaps not all of it.
+    is_unread: bool,
+    damaged: Vec<Damage>,
+}
+
+/// What came of an order, and whether that is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Applied {
+    /// What.
+    pub transition: Transition,
+    /// If not, the store is away: it is so here, and [`flush`](Stored::flush) tells the store when it is back.
+    pub is_kept: bool,
+}
+
+/// A release that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Kept {
+    /// Its id.
+    pub release: Release,
+    /// When it was taken.
+    pub at: SystemTime,
+    /// From where.
+    pub from: String,
+    /// How many resources are in it.
+    pub resources: u64,
+}
+
+impl Stored {
+    /// What is kept of a scope, which is told by any text that names it. Nothing is written.
+    ///
+    /// # Errors
+    /// The store cannot be read, or what says what is stable and frozen is damaged: that is no reason to begin anew.
+    pub fn open(store: Arc<dyn Store>, scope: &str) -> Result<Self, StoredError> {
+        let mut stored = Self {
+            keys: Keyspace::of(scope),
+            store,
+            scope: scope.to_owned(),
+            base: Control::default(),
+            changes: 0,
+            revision: 0,
+            control: Control::default(),
+            unsaved: Vec::new(),
+            releases: BTreeMap::new(),
+            parts: HashMap::new(),
+            bodies: HashSet::new(),
+            is_unread: false,
+            damaged: Vec::new(),
+        };
+        stored.read_content()?;
+        // It is written before the first release is whole.
+        let is_new = !stored.releases.values().any(|record| record.complete) && stored.damaged.is_empty();
+        stored.read_control(is_new)?;
+        stored.control = stored.base.clone();
+        Ok(stored)
+    }
+
+    /// Removes all that is kept of a scope, damaged or not: also what is frozen, and what is not to be taken again.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub fn forget(store: &dyn Store, scope: &str) -> Result<(), StoredError> {
+        let listing = store.list(Keyspace::of(scope).all())?;
+        let mut ops: Vec<_> = listing.entries.into_iter().map(|entry| Op::delete(entry.key)).collect();
+        // What is left by a crash is what nothing names.
+        ops.sort_by_key(|op| (!op.key().ends_with("/ctl") && !op.key().contains("/rel/"), op.key().contains("/part/")));
+        for some in ops.chunks(batch::MOST) {
+            let _ = store.commit(some, &[])?;
+        }
+        Ok(())
+    }
+
+    /// What holds now, with what was done while the store was away.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// When the control value in the store was changed last, as the store counts; 0 if it is not there.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// What was kept and cannot be used: as it was when it was opened.
+    pub fn damaged(&self) -> &[Damage] {
+        &self.damaged
+    }
+
+    /// Whether all of a release is kept.
+    pub fn has(&self, release: Release) -> bool {
+        self.releases.get(&release).is_some_and(|record| record.complete)
+    }
+
+    /// The releases that are kept, the latest first.
+    pub fn releases(&self) -> Vec<Kept> {
+        let mut whole: Vec<_> = self.releases.iter().filter(|(_, record)| record.complete).collect();
+        whole.sort_by_key(|(_, record)| std::cmp::Reverse(record.number));
+        let kept = |(release, record): (&Release, &ReleaseRecord)| Kept {
+            release: *release,
+            at: time_of(record.at),
+            from: record.from.clone(),
+            resources: record.resources,
+        };
+        whole.into_iter().map(kept).collect()
+    }
+
+    fn read_content(&mut self) -> Result<(), StoredError> {
+        (self.releases, self.parts) = (BTreeMap::new(), HashMap::new());
+        self.damaged.clear();
+        for entry in self.store.list(&self.keys.parts())?.entries {
+            match bodies_of(&self.keys.parts(), &entry) {
+                Ok((part, bodies)) => _ = self.parts.insert(part, bodies),
+                Err(problem) => self.damaged.push(Damage::new(entry.key, problem)),
+            }
+        }
+        for entry in self.store.list(&self.keys.releases())?.entries {
+            match self.whole_or_begun(&entry) {
+                Ok((release, record)) => _ = self.releases.insert(release, record),
+                Err(problem) => self.damaged.push(Damage::new(entry.key, problem)),
+            }
+        }
+        let whole = self.releases.values().filter(|record| record.complete);
+        let parts = whole.flat_map(|record| &record.parts).filter_map(|part| self.parts.get(&hash(part)?));
+        self.bodies = parts.flatten().copied().collect();
+        self.is_unread = false;
+        Ok(())
+    }
+
+    fn whole_or_begun(&self, entry: &Entry) -> Result<(Release, ReleaseRecord), &'static str> {
+        let id = entry.key.strip_prefix(&self.keys.releases()).and_then(|id| id.parse().ok());
+        let id = id.ok_or("it is under no id of a release")?;
+        let record: ReleaseRecord = unseal(&entry.key, &entry.value)?;
+        if record.format > FORMAT {
+            return Err("it is of a later format");
+        }
+        let is_there = |part: &Vec<u8>| hash(part).is_some_and(|part| self.parts.contains_key(&part));
+        if record.complete && !record.parts.iter().all(is_there) {
+            return Err("a part of it is missing");
+        }
+        Ok((id, record))
+    }
+
+    /// Reads the control value as it is in the store.
+    fn read_control(&mut self, may_be_new: bool) -> Result<(), StoredError> {
+        let key = self.keys.control();
+        let Some(entry) = self.store.list(&key)?.entries.into_iter().find(|entry| entry.key == key) else {
+            let lost = Damage::new(key, "it is missing, and there are releases");
+            return if may_be_new && self.revision == 0 { Ok(()) } else { Err(lost.into()) };
+        };
+        let record: ControlRecord = unseal(&key, &entry.value).map_err(|problem| Damage::new(&*key, problem))?;
+        if record.format > FORMAT {
+            return Err(StoredError::Format { key, format: record.format, reads: FORMAT });
+        }
+        if record.scope != self.scope {
+            return Err(Damage::new(key, "it is of another scope").into());
+        }
+        self.base = record.control().ok_or_else(|| Damage::new(key, "it is no control value"))?;
+        (self.changes, self.revision) = (record.changes, entry.revision);
+        Ok(())
+    }
+}
+
+/// A part's hash, and the bodies in it.
+fn bodies_of(prefix: &str, entry: &Entry) -> Result<(BodyHash, Vec<BodyHash>), &'static str> {
+    let part = BodyHash::of(&entry.value);
+    if entry.key.strip_prefix(prefix) != Some(&part.to_string()) {
+        return Err("its hash is another");
+    }
+    let record: PartRecord = prost::Message::decode(entry.value.clone()).map_err(|_| "it is no such message")?;
+    let bodies: Option<_> = record.items.iter().map(|item| item.body()).collect();
+    Ok((part, bodies.ok_or("a body in it has no hash")?))
+}

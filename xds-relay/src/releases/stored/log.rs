@@ -1,0 +1,94 @@
+//! Who did what, when, and why.
+
+use prost::Message;
+use xdstp_client::state::Op;
+
+use crate::releases::act::{Act, Order, Said, Transition, millis_of};
+use crate::releases::control::Control;
+use crate::releases::records::{SaidRecord, release};
+use crate::releases::release::Release;
+use crate::releases::sealed::{seal, unseal};
+use crate::releases::stored::Stored;
+use crate::releases::stored::error::StoredError;
+
+/// How many entries are kept, and after how many changes the others are removed.
+const KEPT: usize = 1000;
+const TRIMMED: u64 = 64;
+
+/// What was done, for people.
+#[derive(Clone, PartialEq, Message)]
+struct EntryRecord {
+    #[prost(uint64, tag = "1")]
+    number: u64,
+    #[prost(message, optional, tag = "2")]
+    said: Option<SaidRecord>,
+    /// In words.
+    #[prost(string, tag = "3")]
+    what: String,
+    /// The release that it is about.
+    #[prost(bytes = "vec", optional, tag = "4")]
+    release: Option<Vec<u8>>,
+}
+
+/// Something that was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Logged {
+    /// Which of all changes of the scope it was, from 0.
+    pub number: u64,
+    /// Who, when, and why.
+    pub said: Said,
+    /// What came of it: a [`Transition`] in words.
+    pub what: String,
+    /// The release that it is about.
+    pub release: Option<Release>,
+}
+
+impl Stored {
+    /// What was done, as it was done: the last thousand changes. What is damaged is left out.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn log(&self) -> Result<Vec<Logged>, StoredError> {
+        let entries = self.store.list(&self.keys.log())?.entries;
+        let mut read: Vec<_> = entries.iter().filter_map(|entry| logged(&entry.key, &entry.value)).collect();
+        read.sort_by_key(|entry| entry.number);
+        Ok(read)
+    }
+
+    /// What is written of an order that was done.
+    pub(super) fn entry(&self, order: &Order, transition: Transition, control: &Control, number: u64) -> Op {
+        let about = match &order.act {
+            Act::Publish { release, .. } | Act::Advance { release } | Act::Halt { release, .. } => Some(*release),
+            Act::Rollback { .. } => control.stable,
+            _ => control.candidate.as_ref().map(|candidate| candidate.release).or(control.stable),
+        };
+        let record = EntryRecord {
+            number,
+            said: Some(SaidRecord::of(&order.said())),
+            what: transition.to_string(),
+            release: about.map(|release| release.as_bytes().to_vec()),
+        };
+        let key = self.keys.entry(millis_of(order.at), number);
+        let value = seal(&key, &record);
+        Op::Put(key, value)
+    }
+
+    /// What is to be removed from the log, from time to time.
+    pub(super) fn trim(&self, changes: u64) -> Result<Vec<Op>, StoredError> {
+        if changes / TRIMMED == self.changes / TRIMMED {
+            return Ok(Vec::new());
+        }
+        let mut keys: Vec<_> = self.store.list(&self.keys.log())?.entries.into_iter().map(|entry| entry.key).collect();
+        keys.sort_by_key(|key| key.rsplit('-').next().and_then(|number| number.parse::<u64>().ok()));
+        let excess = keys.len().saturating_sub(KEPT);
+        keys.truncate(excess);
+        Ok(keys.into_iter().map(Op::delete).collect())
+    }
+}
+
+fn logged(key: &str, value: &[u8]) -> Option<Logged> {
+    let record: EntryRecord = unseal(key, value).ok()?;
+    let release = record.release.as_deref().and_then(release);
+    Some(Logged { number: record.number, said: record.said?.said(), what: record.what, release })
+}

@@ -1,0 +1,153 @@
+//! Orders: each is one transaction, which is done if the control value is as it was, and considered anew if not.
+
+use xdstp_client::state::{Commit, Compare, Op};
+
+use crate::releases::act::{Act, Order, Transition};
+use crate::releases::control::Control;
+use crate::releases::control::error::ControlError;
+use crate::releases::records::ControlRecord;
+use crate::releases::sealed::seal;
+use crate::releases::stage::Stages;
+use crate::releases::stored::error::StoredError;
+use crate::releases::stored::{Applied, Stored};
+
+/// How often an order is considered anew because others were faster.
+const TRIES: usize = 8;
+/// How many orders wait for the store.
+const UNSAVED: usize = 64;
+
+/// What is done with an order, and whether it is so in the store.
+type Done = (Option<Transition>, bool);
+
+impl Stored {
+    /// Does what is ordered, here and in the store, together with its entry in the log. While the store is away, what takes
+    /// something back is done here alone (freeze, rollback, hold, halt), and nothing else is.
+    ///
+    /// # Errors
+    /// Why it is not done.
+    pub fn apply(&mut self, order: &Order, stages: &Stages) -> Result<Applied, StoredError> {
+        let (transition, is_kept) = self.reconcile(Some(order), stages)?;
+        Ok(Applied { transition: transition.unwrap_or(Transition::Unchanged), is_kept })
+    }
+
+    /// Tells the store what was done while it was away; whether there was anything. What others did meanwhile comes first.
+    ///
+    /// # Errors
+    /// It is away still.
+    pub fn flush(&mut self, stages: &Stages) -> Result<bool, StoredError> {
+        let any = !self.unsaved.is_empty();
+        if any {
+            self.reconcile(None, stages)?;
+        }
+        Ok(any)
+    }
+
+    /// Reads what others did to the control value.
+    ///
+    /// # Errors
+    /// It cannot be read. What is known holds on.
+    pub fn refresh(&mut self, stages: &Stages) -> Result<(), StoredError> {
+        let is_new = self.revision == 0;
+        self.read_control(is_new)?;
+        (self.control, _) = self.with_unsaved(stages);
+        Ok(())
+    }
+
+    fn reconcile(&mut self, order: Option<&Order>, stages: &Stages) -> Result<Done, StoredError> {
+        let mut was_read = false;
+        for _ in 0..TRIES {
+            let (mut control, mut done) = self.with_unsaved(stages);
+            let made = order.map(|order| control.apply(order, stages, &|release| self.has(release))).transpose();
+            let changes = matches!(made, Ok(Some(made)) if made != Transition::Unchanged);
+            // That nothing is to be done may be so only by what was known here.
+            if order.is_some() && !changes && !std::mem::replace(&mut was_read, true) && self.is_behind(stages)? {
+                continue;
+            }
+            let transition = made?;
+            if let (Some(order), Some(transition), true) = (order, transition, changes) {
+                done.push((order.clone(), transition));
+            }
+            if done.is_empty() {
+                self.unsaved.clear();
+                self.control = control;
+                return Ok((transition, true));
+            }
+            match self.commit(&control, &done).and_then(|is_done| Ok(is_done || !self.was_overtaken()?)) {
+                Ok(true) => return Ok((transition, true)),
+                Ok(false) => {}
+                Err(error) => {
+                    let Some(order) = order.filter(|order| self.may_wait(order, &error)) else { return Err(error) };
+                    if changes {
+                        self.unsaved.push(order.clone());
+                    }
+                    self.control = control;
+                    return Ok((transition, false));
+                }
+            }
+        }
+        Err(StoredError::Contended)
+    }
+
+    /// Whether others changed the control value since it was read: it is read now. What is away changes nothing.
+    fn is_behind(&mut self, stages: &Stages) -> Result<bool, StoredError> {
+        let before = self.revision;
+        match self.refresh(stages) {
+            Err(StoredError::Store(_)) => Ok(false),
+            read => read.map(|()| self.revision != before),
+        }
+    }
+
+    fn may_wait(&self, order: &Order, error: &StoredError) -> bool {
+        let takes_back = match order.act {
+            Act::Freeze | Act::Rollback { .. } | Act::Hold | Act::Halt { .. } => true,
+            Act::Publish { .. } | Act::Advance { .. } | Act::Stage { .. } | Act::Unfreeze | Act::TakeOver => false,
+        };
+        takes_back && self.unsaved.len() < UNSAVED && matches!(error, StoredError::Store(_))
+    }
+
+    /// It was: what others did is read.
+    fn was_overtaken(&mut self) -> Result<bool, StoredError> {
+        self.read_control(false)?;
+        Ok(true)
+    }
+
+    /// The control value of the store, with what was done while it was away, as far as that may be done still.
+    fn with_unsaved(&self, stages: &Stages) -> (Control, Vec<(Order, Transition)>) {
+        let mut control = self.base.clone();
+        let mut done = Vec::new();
+        for order in &self.unsaved {
+            match control.apply(order, stages, &|release| self.has(release)) {
+                Ok(Transition::Unchanged) => {}
+                Ok(transition) => done.push((order.clone(), transition)),
+                Err(error) => told(&self.scope, order, &error),
+            }
+        }
+        (control, done)
+    }
+
+    /// Whether it is written: it is not if others were faster.
+    fn commit(&mut self, control: &Control, done: &[(Order, Transition)]) -> Result<bool, StoredError> {
+        let changes = self.changes.saturating_add(done.len() as u64);
+        let key = self.keys.control();
+        let record = ControlRecord::of(&self.scope, control, changes);
+        let mut ops = vec![Op::put(&*key, seal(&key, &record))];
+        let entries = done.iter().zip(self.changes..);
+        ops.extend(entries.map(|((order, transition), number)| self.entry(order, *transition, control, number)));
+        ops.extend(self.trim(changes)?);
+        match self.store.commit(&ops, &[Compare::unchanged(key, self.revision)])? {
+            Commit::Conflict => Ok(false),
+            Commit::Done(revision) => {
+                self.base = control.clone();
+                (self.control, self.changes, self.revision) = (control.clone(), changes, revision);
+                self.unsaved.clear();
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// It was done here, and is not done for others: they were faster.
+fn told(scope: &str, order: &Order, error: &ControlError) {
+    let (act, by) = (&order.act, &order.by);
+    tracing::warn!(scope, %by, ?act, "what was ordered while the store was away is not done any more: {error}");
+}

@@ -1,0 +1,116 @@
+//! Keeping a release: parts, then the record that it is begun, bodies, and the record that it is whole.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use prost::Message as _;
+use sha2::{Digest, Sha256};
+use xdstp_client::state::{Compare, Op};
+
+use crate::releases::act::{Publisher, millis_of};
+use crate::releases::control::error::ControlError;
+use crate::releases::manifest::{BodyHash, Item, Manifest};
+use crate::releases::records::{FORMAT, ItemRecord, PartRecord, ReleaseRecord};
+use crate::releases::sealed::seal;
+use crate::releases::stored::Stored;
+use crate::releases::stored::batch::Batch;
+use crate::releases::stored::error::StoredError;
+
+/// How much of a body is one value: etcd takes no more than 1.5 MiB in a request.
+pub(super) const PIECE: usize = 512 << 10;
+
+impl Stored {
+    /// Keeps a release, before it is published; `body` gives the encoded `Any` of each. What is kept already is not written, and
+    /// what nobody needs any more is removed: the last 20 are kept, and what is stable, and the candidate.
+    ///
+    /// # Errors
+    /// The store cannot be written, somebody else publishes, or a body is not there. Nothing that was kept is lost.
+    pub fn save(
+        &mut self,
+        manifest: &Manifest,
+        by: Publisher,
+        from: &str,
+        at: SystemTime,
+        body: &dyn Fn(&Item) -> Option<Bytes>,
+    ) -> Result<(), StoredError> {
+        if self.base.publisher != Some(by) {
+            return Err(ControlError::NotThePublisher.into());
+        }
+        if self.is_unread {
+            self.read_content()?;
+        }
+        let release = manifest.release();
+        let missing: Vec<_> = manifest.items().iter().filter(|item| !self.bodies.contains(&item.body)).collect();
+        if self.has(release) && missing.is_empty() {
+            return Ok(());
+        }
+        let bodies = content_of(&missing, body)?;
+        let parts = parts_of(manifest);
+        let mut record = ReleaseRecord {
+            format: FORMAT,
+            at: millis_of(at),
+            from: from.to_owned(),
+            number: self.releases.values().map(|record| record.number).max().unwrap_or_default().saturating_add(1),
+            complete: false,
+            parts: parts.iter().map(|(part, ..)| part.0.to_vec()).collect(),
+            resources: manifest.items().len() as u64,
+        };
+        // What is begun says which bodies may be there: the parts say it, and are there first.
+        let key = self.keys.release(release);
+        let new = parts.iter().filter(|(part, ..)| !self.parts.contains_key(part));
+        let mut ops: Vec<_> = new.map(|(part, content, _)| Op::put(self.keys.part(part), content.clone())).collect();
+        ops.push(Op::put(&*key, seal(&key, &record)));
+        let pieces = bodies.iter().flat_map(|(hash, content)| {
+            let piece = |(at, piece): (usize, &[u8])| Op::put(self.keys.piece(hash, at), content.slice_ref(piece));
+            content.chunks(PIECE).enumerate().map(piece)
+        });
+        let pieces: Vec<_> = pieces.collect();
+        record.complete = true;
+        let whole = Op::put(&*key, seal(&key, &record));
+        self.is_unread = true;
+        [ops, pieces, vec![whole]].into_iter().try_for_each(|ops| self.write(ops))?;
+        self.releases.insert(release, record);
+        self.parts.extend(parts.into_iter().map(|(part, _, bodies)| (part, bodies)));
+        self.bodies.extend(manifest.items().iter().map(|item| item.body));
+        self.sweep(release)?;
+        self.is_unread = false;
+        Ok(())
+    }
+
+    /// Writes, unless the control value has changed: who publishes no more does not write.
+    pub(super) fn write(&self, ops: impl IntoIterator<Item = Op>) -> Result<(), StoredError> {
+        let mut batch = Batch::new(&*self.store, Compare::unchanged(self.keys.control(), self.revision));
+        ops.into_iter().try_for_each(|op| batch.add(op))?;
+        batch.write()
+    }
+}
+
+/// The bodies of items, which are what their hashes say; each once.
+fn content_of(items: &[&Item], body: &dyn Fn(&Item) -> Option<Bytes>) -> Result<Vec<(BodyHash, Bytes)>, StoredError> {
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    for item in items.iter().filter(|item| seen.insert(item.body)) {
+        let content = body(item).filter(|content| BodyHash::of(content) == item.body);
+        let missing = || StoredError::NoBody { type_url: item.type_url.to_string(), name: item.name.clone() };
+        found.push((item.body, content.ok_or_else(missing)?));
+    }
+    Ok(found)
+}
+
+/// The parts of a manifest: each one's hash, content, and bodies. A change of one resource is one of one part.
+fn parts_of(manifest: &Manifest) -> Vec<(BodyHash, Bytes, Vec<BodyHash>)> {
+    let mut buckets: BTreeMap<u8, (PartRecord, Vec<BodyHash>)> = BTreeMap::new();
+    for item in manifest.items() {
+        let name = Sha256::new().chain_update(item.type_url.as_str()).chain_update([0]).chain_update(&item.name);
+        let bucket = name.finalize().first().copied().unwrap_or_default();
+        let (part, bodies) = buckets.entry(bucket).or_default();
+        part.items.push(ItemRecord::of(item));
+        bodies.push(item.body);
+    }
+    let encoded = |(part, bodies): (PartRecord, Vec<BodyHash>)| {
+        let content = Bytes::from(part.encode_to_vec());
+        (BodyHash::of(&content), content, bodies)
+    };
+    buckets.into_values().map(encoded).collect()
+}
