@@ -159,7 +159,10 @@ impl<V> Cache<V> {
             return;
         }
         let name = slot.name.clone();
-        self.store[type_key].aliases.clear(&name);
+        let aliases = self.store[type_key].aliases.clear(&name);
+        if self.store[at].state.is_present() {
+            self.store.note_evicted(type_key, &name, aliases);
+        }
         self.totals.evicted += self.store.take(at).count() as u64;
         for list in lists {
             self.store.leave_list(list, at);

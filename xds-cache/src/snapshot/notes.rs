@@ -1,5 +1,6 @@
 //! What changed since somebody looked who keeps it elsewhere, too.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use xdstp_uri::ResourceName;
@@ -76,6 +77,32 @@ impl<V> Cache<V> {
         }
     }
 
+    /// Takes by what other names a resource could be asked for when it was [evicted](Self::evict), if that was before its last
+    /// change was [taken](Self::take_noted): of it nothing is known any more, and who keeps what it was earlier keeps it under no
+    /// other aliases.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Resource};
+    ///
+    /// let (now, mut options) = (Instant::now(), Options::default());
+    /// options.authoritative = false;
+    /// let hosts = "type.googleapis.com/envoy.config.route.v3.VirtualHost".into();
+    /// let [shop, alias] = ["routes/shop", "routes/shop.example"].map(|name| name.parse().unwrap());
+    /// let mut cache = Cache::new(options);
+    /// cache.note_changes(1000);
+    /// let mut edit = cache.edit(now);
+    /// edit.put_with_aliases(&hosts, &shop, [alias], Resource::unversioned(7, "body"));
+    /// let _ = edit.finish();
+    /// cache.evict(&hosts, &Interest::Name(shop.clone()), now);
+    ///
+    /// assert_eq!(cache.take_evicted(&hosts, &shop).map(|aliases| aliases.len()), Some(1));
+    /// assert_eq!(cache.take_evicted(&hosts, &shop), None);
+    /// ```
+    pub fn take_evicted(&mut self, type_url: &TypeUrl, name: &ResourceName) -> Option<BTreeSet<ResourceName>> {
+        self.store.notes.as_mut()?.take_evicted(type_url, name)
+    }
+
     fn known_gone_name(&self, type_key: TypeKey, name: &ResourceName, now: Instant) -> Option<Known<&V>> {
         let [_, directory] = self.store.collections_of(type_key, name);
         let list = &self.store[directory?];
@@ -98,6 +125,16 @@ impl<V> Store<V> {
 
     pub(crate) fn note_name(&mut self, type_key: TypeKey, name: &ResourceName) {
         self.note(type_key, || Interest::Name(name.clone()));
+    }
+
+    pub(crate) fn note_evicted(&mut self, type_key: TypeKey, name: &ResourceName, aliases: BTreeSet<ResourceName>) {
+        if self.notes.is_none() {
+            return;
+        }
+        let type_url = self[type_key].url.clone();
+        if let Some(notes) = &mut self.notes {
+            notes.evict(&type_url, name, aliases);
+        }
     }
 
     /// Something is known of a collection as a whole that was not, or it is not known any more.

@@ -1,6 +1,8 @@
 //! Of what something changed, for who keeps it elsewhere, too.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use xdstp_uri::ResourceName;
 
 use crate::interest::Interest;
 use crate::text::TypeUrl;
@@ -11,11 +13,13 @@ pub(crate) struct Notes {
     most: usize,
     /// They were too many.
     all: bool,
+    /// The aliases of what was evicted before its last change was taken: nothing else knows them by then.
+    evicted: HashMap<(TypeUrl, ResourceName), BTreeSet<ResourceName>>,
 }
 
 impl Notes {
     pub(crate) fn of(most: usize) -> Self {
-        Self { changed: HashSet::new(), most, all: false }
+        Self { changed: HashSet::new(), most, all: false, evicted: HashMap::new() }
     }
 
     /// Whether it is more than is noted.
@@ -46,5 +50,20 @@ impl Notes {
         if self.changed.len() > self.most {
             self.note_all();
         }
+    }
+
+    /// A resource with these aliases is about to be evicted. Of more than are noted, that is forgotten.
+    pub(crate) fn evict(&mut self, type_url: &TypeUrl, name: &ResourceName, aliases: BTreeSet<ResourceName>) {
+        let of = (type_url.clone(), Interest::Name(name.clone()));
+        if (self.all || self.changed.contains(&of)) && self.evicted.len() < self.most {
+            self.evicted.insert((of.0, name.clone()), aliases);
+        }
+    }
+
+    pub(crate) fn take_evicted(&mut self, type_url: &TypeUrl, name: &ResourceName) -> Option<BTreeSet<ResourceName>> {
+        if self.evicted.is_empty() {
+            return None;
+        }
+        self.evicted.remove(&(type_url.clone(), name.clone()))
     }
 }

@@ -90,6 +90,31 @@ fn what_loses_an_alias_is_noted_whatever_takes_it() {
 }
 
 #[test]
+fn what_is_evicted_before_its_change_is_taken_leaves_the_aliases_that_it_had_at_last() {
+    let mut world = noting();
+    let (of, now) = (world.of.clone(), world.now);
+    let evict = |world: &mut World| {
+        world.cache.evict(&of, &interest("a"), now);
+        let taken = world.cache.take_evicted(&of, &"a".parse().unwrap());
+        taken.map(|aliases| aliases.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    world.alias("a", &["b", "c"], "1");
+    noted(&mut world);
+    assert_eq!(evict(&mut world), None, "it was taken as it was");
+    world.alias("a", &["b", "c"], "1");
+    noted(&mut world);
+    world.alias("a", &["b"], "1");
+    assert_eq!(evict(&mut world), Some(vec!["b".to_owned()]));
+    noted(&mut world);
+    world.put("a", "1");
+    world.remove("a");
+    assert_eq!(evict(&mut world), None, "it was not evicted");
+    world.put("a", "1");
+    world.cache.note_all();
+    assert_eq!(evict(&mut world), Some(vec![]), "all of it may be other than it was");
+}
+
+#[test]
 fn of_too_many_only_that_is_noted() {
     let mut world = noting();
     for number in 0..101 {

@@ -23,6 +23,28 @@ impl KeptAliases {
         self.of.insert(key.to_owned(), keys);
     }
 
+    /// What has to go, so that what is kept under a key has none but these aliases and nothing else has them: under which keys, and
+    /// which.
+    pub(crate) fn parted(&self, key: &str, last: &[String]) -> Vec<(String, String)> {
+        let Some((before, _)) = key.split_once('\0') else { return Vec::new() };
+        let is_last = |alias: &str| last.iter().any(|name| alias.strip_prefix(before) == Some(&format!("\0{name}")));
+        let lost = self.of.get(key).into_iter().flatten().filter(|alias| !is_last(alias));
+        lost.map(|alias| (key.to_owned(), alias.clone())).chain(self.taken(key, last)).collect()
+    }
+
+    /// The same, where what is kept under the key is written with these aliases.
+    pub(crate) fn taken(&self, key: &str, aliases: &[String]) -> Vec<(String, String)> {
+        let Some((before, _)) = key.split_once('\0').filter(|_| !self.owners.is_empty()) else { return Vec::new() };
+        let aliases = aliases.iter().map(|alias| format!("{before}\0{alias}"));
+        let taken = aliases.filter_map(|alias| Some((self.owner(&alias)?.clone(), alias)));
+        taken.filter(|(owner, _)| owner != key).collect()
+    }
+
+    /// Whether what is kept under a key has an alias, be it that something else claimed that since.
+    pub(crate) fn has(&self, key: &str, alias: &str) -> bool {
+        self.of.get(key).is_some_and(|of| of.iter().any(|of| of == alias))
+    }
+
     /// Under which key something is kept that has this one as another.
     pub(crate) fn owner(&self, alias: &str) -> Option<&String> {
         self.owners.get(alias)
@@ -48,5 +70,22 @@ mod tests {
         aliases.set("T\0b", &[]);
         aliases.set("U\0c", &[]);
         assert!(aliases.owners.is_empty() && aliases.of.is_empty());
+    }
+
+    #[test]
+    fn what_something_has_or_had_at_last_goes_from_all_others_and_nothing_else_of_it_stays() {
+        let mut aliases = KeptAliases::default();
+        aliases.set("T\0a", &["x".into(), "y".into(), "ay".into()]);
+        aliases.set("T\0b", &["z".into()]);
+        aliases.set("U\0c", &["x".into(), "z".into()]);
+        let pairs =
+            |of: &[(&str, &str)]| of.iter().map(|(key, alias)| ((*key).into(), (*alias).into())).collect::<Vec<_>>();
+        assert_eq!(
+            aliases.parted("T\0a", &["y".into(), "z".into()]),
+            pairs(&[("T\0a", "T\0x"), ("T\0a", "T\0ay"), ("T\0b", "T\0z"),])
+        );
+        assert_eq!(aliases.parted("T\0d", &["x".into()]), pairs(&[("T\0a", "T\0x")]));
+        assert_eq!(aliases.taken("T\0a", &["x".into(), "z".into(), "new".into()]), pairs(&[("T\0b", "T\0z")]));
+        assert!(aliases.has("T\0a", "T\0ay") && !aliases.has("T\0b", "T\0ay"));
     }
 }

@@ -115,7 +115,7 @@ impl Saver {
 
     /// Of a name that is somebody else's, or secret, nothing is written; what was written of it is deleted.
     fn set(&mut self, scope: &ScopeId, authority: Option<&str>, knows: Knows, at: Moment) {
-        let Knows { of: (of, interest), known, lack, is_said, .. } = knows;
+        let Knows { of: (of, interest), known, lack, is_said, aliases: last, .. } = knows;
         let is_kept = match &interest {
             _ if self.omits(&of) => false,
             Interest::Name(name) => authority.is_none_or(|authority| name.authority() == Some(authority)),
@@ -131,6 +131,15 @@ impl Saver {
         self.unwanted.remove(&key);
         if let Some(owner) = self.aliases.owner(&key).filter(|_| is_said && record.is_none()) {
             self.parted.push((owner.clone(), key.clone()));
+        }
+        if let Some(last) = last.filter(|_| record.is_none()) {
+            let last: Vec<_> = last.iter().map(ToString::to_string).collect();
+            self.parted.extend(self.aliases.parted(&key, &last));
+        }
+        if let Some((record, _)) = &record {
+            // With all its aliases, and nothing else has them.
+            self.parted.retain(|(owner, _)| *owner != key);
+            self.parted.extend(self.aliases.taken(&key, &record.aliases));
         }
         match lack {
             Lack::Left if record.is_none() => return self.left.begin(&key, at.seconds().saturating_mul(1000)),
@@ -169,7 +178,7 @@ impl Saver {
     fn part(&mut self, store: &dyn Store) -> Result<(), StoreError> {
         while let Some((key, alias)) = self.parted.last().cloned() {
             // It may have been written since without it.
-            if self.aliases.owner(&alias) == Some(&key) {
+            if self.aliases.has(&key, &alias) {
                 let pending = self.ops.iter().rev().find(|op| op.key() == key).cloned();
                 let value = match pending {
                     Some(Op::Put(_, value)) => Some(value),

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use xds_transport::Frame;
 use xdstp_cache::{Interest, Known, TypeUrl};
+use xdstp_uri::ResourceName;
 
 use super::{BATCH, Scope, State};
 use crate::federation::demand::{Demand, Wish};
@@ -20,6 +21,8 @@ pub struct Knows {
     pub lack: Lack,
     /// A program's origin said that there is no such name, be it an alias of what is there.
     pub is_said: bool,
+    /// By what else it could be asked for at last, if nothing is known because it was left, and that was not taken before.
+    pub aliases: Option<BTreeSet<ResourceName>>,
 }
 
 /// Why nothing is known.
@@ -93,7 +96,8 @@ impl Scope {
 
     fn known_in(&self, state: &mut State, of: Wish, now: Instant) -> Knows {
         let known = state.cache.known_of(&of.0, &of.1, now);
-        let known = known.into_iter().map(|known| known.map(Frame::clone)).collect();
+        let known: Vec<_> = known.into_iter().map(|known| known.map(Frame::clone)).collect();
+        let is_unknown = known.is_empty();
         let wants = |demand: &Demand| match &of.1 {
             Interest::Name(name) if !name.is_glob() => demand.wants_by(&of.0, name),
             collection => demand.wants(&of.0, collection),
@@ -104,6 +108,11 @@ impl Scope {
             false if state.demand.as_ref().is_some_and(wants) => Lack::Unanswered,
             false => Lack::Left,
         };
-        Knows { of, known, lack, is_said }
+        let evicted = match &of.1 {
+            Interest::Name(name) => state.cache.take_evicted(&of.0, name),
+            Interest::Wildcard => None,
+        };
+        let aliases = evicted.filter(|_| lack != Lack::Gone && is_unknown);
+        Knows { of, known, lack, is_said, aliases }
     }
 }

@@ -127,6 +127,30 @@ fn what_was_wanted_by_an_alias_that_is_gone_alone_is_gone_after_a_restart() {
     assert_eq!(begins_anew(&mut program, &["x", "y"]), [None, None]);
 }
 
+/// What was asked for as `y` is another by now, which is left before that is written, or is written first and gone by that name.
+#[test]
+fn an_alias_that_became_anothers_does_not_lead_to_the_first_after_a_restart() {
+    for is_written in [false, true] {
+        let mut program = by_alias(DROPS);
+        let watch = program.world.watch("y");
+        program.save();
+        drop(watch);
+        program.world.network.settle();
+        program.save();
+        program.world.put(CDS, "x", "2");
+        program.top().put_by_alias(CDS, ("z", "y"), "1", &message("z", "1"));
+        let watches = ["z", "y"].map(|name| program.world.watch(name));
+        if is_written {
+            program.save();
+            say_gone(&program, &["y"]);
+        }
+        drop(watches);
+        program.world.network.settle();
+        let [x, z] = [Some("put x 1".to_owned()), is_written.then(|| "put z 1".to_owned())];
+        assert_eq!(begins_anew(&mut program, &["x", "y", "z"]), [x, None, z], "{is_written}");
+    }
+}
+
 #[test]
 fn what_stands_aside_does_not_come_by_an_alias_that_is_gone() {
     for wanted in [&["y"][..], &["x", "y"]] {
