@@ -82,7 +82,8 @@ impl Routes {
             selector: None,
             group_scopes: HashMap::new(),
             private: HashMap::new(),
-            subscribers: Slab::new(),
+            // Many streams have one type, and of so large ones a slab makes room for four at once.
+            subscribers: Slab::with_capacity(1),
             view,
         }
     }
