@@ -28,7 +28,7 @@ pub(crate) struct Demand {
     /// What nobody wants any more since the last look at the clock.
     left: BTreeSet<Wish>,
     /// What nobody wants any more, until when it stays subscribed, and its room among all that lingers.
-    lingering: BTreeMap<Wish, (Instant, Option<Share>)>,
+    lingering: BTreeMap<Wish, (Instant, Share)>,
     /// The same by time, but for those that stay because the origin is away.
     due: BTreeSet<(Instant, Wish)>,
 }
@@ -128,23 +128,29 @@ impl Demand {
         let (until, mut crowded_out) = (now + self.linger.time, Vec::new());
         for _ in 0..most {
             let Some(wish) = self.left.pop_first() else { break };
-            self.lingering.insert(wish.clone(), (until, None));
             self.due.insert((until, wish.clone()));
-            self.make_room(&wish, &mut crowded_out);
+            if let Some(share) = self.make_room(&wish, &mut crowded_out) {
+                self.lingering.insert(wish, (until, share));
+            }
         }
         crowded_out
     }
 
-    fn make_room(&mut self, wish: &Wish, crowded_out: &mut Vec<Wish>) {
-        while let Some((_, share)) = self.lingering.get_mut(wish) {
-            if let Ok(room) = self.linger.room.take() {
-                *share = Some(room);
-                return;
+    /// Room for what is due, too: none if that is what is given up first.
+    fn make_room(&mut self, wish: &Wish, crowded_out: &mut Vec<Wish>) -> Option<Share> {
+        loop {
+            if let Ok(share) = self.linger.room.take() {
+                return Some(share);
             }
             // It is among them itself, so that this ends.
-            let Some((_, soonest)) = self.due.first().cloned() else { return };
-            self.give_up(&soonest);
+            let (_, soonest) = self.due.pop_first()?;
+            self.lingering.remove(&soonest);
+            self.end(&soonest);
+            let is_it = soonest == *wish;
             crowded_out.push(soonest);
+            if is_it {
+                return None;
+            }
         }
     }
 
@@ -152,10 +158,14 @@ impl Demand {
     fn give_up(&mut self, wish: &Wish) -> bool {
         let lingered = self.forget_time(wish);
         if lingered {
-            self.wanted.remove(wish);
-            self.tellings_mut().for_each(|telling| telling.give_up(wish));
+            self.end(wish);
         }
         lingered
+    }
+
+    fn end(&mut self, wish: &Wish) {
+        self.wanted.remove(wish);
+        self.tellings_mut().for_each(|telling| telling.give_up(wish));
     }
 
     fn forget_time(&mut self, wish: &Wish) -> bool {

@@ -12,7 +12,7 @@ use xdstp_cache::{
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
-use super::{Scope, Standing, Use};
+use super::{Scope, Standing, State, Use};
 use crate::federation::demand::Demand;
 
 impl Scope {
@@ -27,7 +27,7 @@ impl Scope {
         if state.heard_at.len() <= index {
             state.heard_at.resize(index + 1, None);
         }
-        state.heard_at.get_mut(index).into_iter().for_each(|at| *at = None);
+        state.forget_heard(id);
         let before = state.wakers.get_mut(index).and_then(|slot| slot.replace(waker));
         drop(state);
         drop(before);
@@ -91,7 +91,7 @@ impl Scope {
         }
         // What it was woken for, it may want no more.
         if !state.cache.has_work(id) {
-            state.heard_at.get_mut(id.index()).into_iter().for_each(|at| *at = None);
+            state.forget_heard(id);
         }
         drop(state);
         self.nudge(last);
@@ -282,5 +282,14 @@ impl Scope {
     /// The subscriber was told that a name is gone, of which another scope had news, too.
     pub(crate) fn told_gone(&self, id: SubscriberId, name: &ResourceName) {
         self.lock().cache.told_gone(id, name);
+    }
+}
+
+impl State {
+    /// Nothing is left to pull of what the subscriber was woken for.
+    fn forget_heard(&mut self, id: SubscriberId) {
+        if let Some(at) = self.heard_at.get_mut(id.index()) {
+            *at = None;
+        }
     }
 }

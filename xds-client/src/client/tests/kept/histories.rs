@@ -360,6 +360,8 @@ fn runs(setting: Setting, steps: &[Step]) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn whatever_happens_what_is_there_is_what_was_said_last_or_kept(
         steps in proptest::collection::vec(step(), 1..30),
