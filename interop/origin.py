@@ -1,7 +1,7 @@
 """An xDS origin for the tests: aggregated discovery, incremental and state-of-the-world, from resource files.
 
     origin.py --listen HOST:PORT --trace FILE [--view NODE=FILE]... [--wrap] [--no-resend-endpoints]
-              [--wildcard-covers-all] [--snapshots] FILE
+              [--wildcard-covers-all] [--snapshots] [--tls CERTIFICATE KEY CLIENT_CA] FILE
 
 FILE holds `resources: [{"@type": ...}]`. A node that a view is given for sees that view's file and nothing else. The
 process is controlled by JSON objects on its standard input, one a line, each answered by one line:
@@ -26,6 +26,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import grpc
 from envoy.service.discovery.v3 import ads_pb2_grpc
@@ -162,7 +163,13 @@ async def main(options):
     origin = Origin(options, Views(options.file, dict(view.split("=", 1) for view in options.view)), trace)
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", -1)])
     ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(origin, server)
-    server.add_insecure_port(options.listen)
+    if options.tls:
+        certificate, key, ca = (Path(file).read_bytes() for file in options.tls)
+        # Whoever shows no certificate that is vouched for is not spoken to.
+        credentials = grpc.ssl_server_credentials([(key, certificate)], ca, require_client_auth=True)
+        server.add_secure_port(options.listen, credentials)
+    else:
+        server.add_insecure_port(options.listen)
     await server.start()
     trace.event("start", listen=options.listen)
     say({"ready": True})
@@ -194,6 +201,7 @@ if __name__ == "__main__":
         "--wildcard-covers-all", action="store_true", help="`xdstp:` names are in the answer to the wildcard too"
     )
     parser.add_argument("--snapshots", action="store_true", help="answer as go-control-plane's snapshot cache does")
+    parser.add_argument("--tls", nargs=3, metavar=("CERTIFICATE", "KEY", "CLIENT_CA"), help="certificates on both sides")
     parser.add_argument("--no-resend-endpoints", dest="resend_endpoints", action="store_false")
     parser.add_argument("file")
     asyncio.run(main(parser.parse_args()))

@@ -56,19 +56,22 @@ class Bed:
         self.relay = self.started(Relay(self.relay_binary, self.folder, configuration, name=name))
         return self.relay
 
-    def envoy(self, variant, xds_port, listener_port=None, node="envoy", cluster="mesh", locators=None, more=None):
-        """A started Envoy that has yet to get its configuration; `more` is added to its bootstrap."""
+    def envoy(
+        self, variant, xds_port, listener_port=None, node="envoy", cluster="mesh", locators=None, more=None, tls=None
+    ):
+        """A started Envoy that has yet to get its configuration; `more` is added to its bootstrap, and `tls` says by which
+        files it speaks to its server: authority, certificate, key."""
         name = f"envoy-{len(self.cleanups)}"
         locators = locators or LOCATORS
-        return self.started(Envoy(self.folder, name, variant, xds_port, listener_port, node, cluster, locators, more))
+        return self.started(Envoy(self.folder, name, variant, xds_port, listener_port, node, cluster, locators, more, tls))
 
     def grpc_client(
-        self, xds_port, authority=None, node="grpc", cluster="mesh", target="xds:///service", fallback=None
+        self, xds_port, authority=None, node="grpc", cluster="mesh", target="xds:///service", fallback=None, tls=None
     ):
-        """A started gRPC client; `fallback` is the port of its second server."""
+        """A started gRPC client; `fallback` is the port of its second server, and `tls` has the files of gRFC A65."""
         name = f"grpc-{len(self.cleanups)}"
         ports = [port for port in (xds_port, fallback) if port is not None]
-        return self.started(GrpcClient(self.folder, name, ports, node, cluster, authority, target))
+        return self.started(GrpcClient(self.folder, name, ports, node, cluster, authority, target, tls))
 
     def watching(self, program, servers, type_url, *names, protocol="delta", name=None):
         """A started program that watches: the `tool` or the `example`. `servers` are ports by authority, in order; those

@@ -19,11 +19,11 @@ OVER_ADS = {"ads": {}, "resource_api_version": "V3"}
 class Envoy:
     """An Envoy that knows nothing but where to ask."""
 
-    def __init__(self, folder, name, variant, xds_port, listener_port, node, cluster, locators, more=None):
+    def __init__(self, folder, name, variant, xds_port, listener_port, node, cluster, locators, more=None, tls=None):
         self.name, self.folder = name, folder
         self.listener_port, self.admin = listener_port, free_port()
         self.file = folder / f"{name}.json"
-        document = bootstrap(variant, self.admin, xds_port, node, cluster, locators) | (more or {})
+        document = bootstrap(variant, self.admin, xds_port, node, cluster, locators, tls) | (more or {})
         self.file.write_text(json.dumps(document, indent=1))
         self.process = None
 
@@ -73,8 +73,9 @@ class Envoy:
             self.process.kill()
 
 
-def bootstrap(variant, admin, xds_port, node, cluster, locators):
-    """A bootstrap whose listeners and clusters all come over one aggregated stream."""
+def bootstrap(variant, admin, xds_port, node, cluster, locators, tls=None):
+    """A bootstrap whose listeners and clusters all come over one aggregated stream; by TLS with an authority, a certificate
+    and a key."""
     dynamic = {
         "ads_config": {
             "api_type": "GRPC" if variant == SOTW else "DELTA_GRPC",
@@ -87,6 +88,7 @@ def bootstrap(variant, admin, xds_port, node, cluster, locators):
     }
     if variant == GLOBS:
         dynamic |= locators
+    secured = {"transport_socket": transport_socket(*tls)} if tls else {}
     http2 = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
     return {
         "node": {"id": node, "cluster": cluster},
@@ -97,6 +99,7 @@ def bootstrap(variant, admin, xds_port, node, cluster, locators):
                 {
                     "name": "xds",
                     "type": "STATIC",
+                    **secured,
                     "typed_extension_protocol_options": {
                         http2: {
                             "@type": f"type.googleapis.com/{http2}",
@@ -111,6 +114,18 @@ def bootstrap(variant, admin, xds_port, node, cluster, locators):
             ]
         },
     }
+
+
+def transport_socket(ca, certificate, key):
+    """TLS that trusts an authority, and shows a certificate."""
+    tls = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
+    identity = {"certificate_chain": {"filename": certificate}, "private_key": {"filename": key}}
+    context = {
+        "alpn_protocols": ["h2"],
+        "tls_certificates": [identity],
+        "validation_context": {"trusted_ca": {"filename": ca}},
+    }
+    return {"name": "tls", "typed_config": {"@type": tls, "common_tls_context": context}}
 
 
 def address(port):

@@ -13,9 +13,9 @@ PROGRAM = Path(__file__).parent.parent / "grpc_caller.py"
 class GrpcClient:
     """A C-core channel to an `xds:` target."""
 
-    def __init__(self, folder, name, xds_ports, node, cluster, authority, target):
+    def __init__(self, folder, name, xds_ports, node, cluster, authority, target, tls=None):
         self.name, self.folder, self.target = name, folder, target
-        self.bootstrap = bootstrap(xds_ports, node, cluster, authority)
+        self.bootstrap = bootstrap(xds_ports, node, cluster, authority, tls)
         self.process = None
 
     def start(self):
@@ -34,13 +34,14 @@ class GrpcClient:
             self.process.kill()
 
 
-def bootstrap(xds_ports, node, cluster, authority):
+def bootstrap(xds_ports, node, cluster, authority, tls=None):
     """A bootstrap with these servers, the first of which is to be used if it can be; with an authority, every target
-    becomes an `xdstp:` name of it."""
+    becomes an `xdstp:` name of it; with `tls` they are spoken to so, with these files (gRFC A65)."""
+    credentials = {"type": "tls", "config": tls} if tls else {"type": "insecure"}
     servers = [
         {
             "server_uri": f"127.0.0.1:{port}",
-            "channel_creds": [{"type": "insecure"}],
+            "channel_creds": [credentials],
             "server_features": ["xds_v3"],
         }
         for port in xds_ports

@@ -18,14 +18,17 @@ OPTIONS = [
 class RawClient:
     """One stream. Responses are acknowledged as they come."""
 
-    def __init__(self, address, node, cluster="raw", features=(), reads=True):
+    def __init__(self, address, node, cluster="raw", features=(), reads=True, credentials=None):
         self.node = {"id": node, "cluster": cluster, "client_features": list(features)}
         self.responses, self.error = [], None
         self.state, self.arrivals, self.errors = {}, {}, {}
         self.outbox = queue.SimpleQueue()
         # Otherwise the path is what calls are for, which HTTP/2 does not allow.
         local = [("grpc.default_authority", "localhost")] if address.startswith("unix") else []
-        self.channel = grpc.insecure_channel(address, options=OPTIONS + local)
+        if credentials is None:
+            self.channel = grpc.insecure_channel(address, options=OPTIONS + local)
+        else:
+            self.channel = grpc.secure_channel(address, credentials, options=OPTIONS + local)
         stub = ads_pb2_grpc.AggregatedDiscoveryServiceStub(self.channel)
         self.call = self.method(stub)(iter(self.outbox.get, None), wait_for_ready=True)
         if reads:
