@@ -18,6 +18,7 @@ mod recorded;
 #[cfg_attr(not(feature = "lrs"), path = "client/no_reporters.rs")]
 mod reporters;
 mod servers;
+mod single;
 mod status;
 mod sweeper;
 
@@ -44,6 +45,7 @@ pub(crate) use self::parameters::Dpds;
 #[cfg(feature = "metrics")]
 pub use self::recorded::Recorded;
 pub use self::servers::Transport;
+pub use self::single::Single;
 use crate::bootstrap::Bootstrap;
 use crate::endpoint::Endpoint;
 use crate::resolver::resolve;
@@ -93,8 +95,24 @@ impl Client {
     /// A client of the server at `endpoint` alone, which is asked for all names, whatever their authority. Outside of a tokio
     /// runtime nothing can be watched by it.
     pub fn connect(endpoint: Endpoint) -> Self {
-        let own = endpoint.selector.clone();
-        Self(Arc::new(Inner { shared: Arc::new(one_server::shared(endpoint, None)), own }))
+        Self::single(endpoint).build()
+    }
+
+    /// The same, where more is to be said.
+    ///
+    /// ```no_run
+    /// use xdstp_client::{Client, DiscoveryResponse, Endpoint, Files};
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let files = Files::within(["/etc/xds"], DiscoveryResponse::default());
+    /// let client = Client::single(Endpoint::new("127.0.0.1:18000")?).files(files).build();
+    /// let mut clusters = client.watch("type.googleapis.com/envoy.config.cluster.v3.Cluster", "file:///etc/xds/all.pb");
+    /// println!("{:?}", clusters.changed().await);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn single(endpoint: Endpoint) -> Single {
+        Single::new(endpoint)
     }
 
     /// The same client, whose watches ask with these dynamic parameters or constraints (TP2) in place of its own: of each name,
@@ -128,11 +146,10 @@ impl Client {
         Self(Arc::new(Inner { shared: self.0.shared.clone(), own: selector.into() }))
     }
 
-    /// The same, where what the server says is kept in a directory, as by [`Builder::state`].
+    /// A client of one server, of which what it says is kept in a directory, as by [`Builder::state`].
     #[cfg(feature = "state")]
     pub fn connect_keeping(endpoint: Endpoint, directory: impl Into<PathBuf>) -> Self {
-        let own = endpoint.selector.clone();
-        Self(Arc::new(Inner { shared: Arc::new(kept::one_server(endpoint, directory.into())), own }))
+        Self::single(endpoint).state(directory).build()
     }
 
     /// Watches a name, a glob, or everything (`*`) of a type, until the watch is dropped. What cannot be asked for, the watch

@@ -9,6 +9,8 @@ mod error;
 mod event;
 pub mod federation;
 mod files;
+#[cfg(feature = "http")]
+mod http;
 #[cfg(feature = "lrs")]
 mod load;
 mod resolver;
@@ -30,13 +32,15 @@ pub use backoff::Backoff;
 pub use client::NotKept;
 #[cfg(feature = "metrics")]
 pub use client::Recorded;
-pub use client::{BuildError, Builder, Client, Metrics, ResourceCount, Transport};
+pub use client::{BuildError, Builder, Client, Metrics, ResourceCount, Single, Transport};
 pub use config_source::{ConfigSource, ConfigSourceError};
 pub use endpoint::{Endpoint, EndpointError, ServerError};
 pub use error::Error;
 pub use event::Event;
 pub use federation::{Reason, ResourceStatus};
 pub use files::{Decode, DiscoveryResponse, Files};
+#[cfg(feature = "http")]
+pub use http::{Http, HttpError};
 #[cfg(feature = "lrs")]
 pub use load::{
     ClusterLoad, EndpointLoad, LeftOut, LoadError, LoadReporter, LoadStream, LoadStreamError, LocalityLoad,

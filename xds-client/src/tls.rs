@@ -117,6 +117,14 @@ impl Tls {
         Ok(config)
     }
 
+    /// The same for who speaks something else in TLS (RFC 7301).
+    #[cfg(feature = "http")]
+    pub(crate) fn config_for(&self, alpn: &[u8]) -> Result<Arc<ClientConfig>, TlsError> {
+        let mut config = ClientConfig::clone(&*self.config()?);
+        config.alpn_protocols = vec![alpn.to_vec()];
+        Ok(Arc::new(config))
+    }
+
     /// The name that the origin's certificate must have.
     pub(crate) fn name_of(&self, uri: &Uri) -> Result<ServerName<'static>, TlsError> {
         self.server_name.clone().map_or_else(|| server_name(uri.host().unwrap_or_default()), Ok)

@@ -18,7 +18,7 @@ use xds_transport::client::{Command, Event, ProtocolError, Stream, Update, Verdi
 use xdstp_cache::Selector;
 
 pub use drive::{Driver, drive, spawn};
-#[cfg(feature = "lrs")]
+#[cfg(any(feature = "http", feature = "lrs"))]
 pub(crate) use drive::{now, random};
 pub(crate) use ended::chain;
 pub use pool::{Place, Pool, Unreachable};

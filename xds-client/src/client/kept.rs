@@ -8,6 +8,7 @@ use prost::Message;
 use xds_transport::Protocol;
 use xds_transport::wire::Node;
 
+use super::brought::Brought;
 use super::inner::Shared;
 use super::one_server;
 use super::origins::Known;
@@ -81,11 +82,11 @@ impl Kept {
 }
 
 /// A client of one server, what it says is kept of in a directory.
-pub(super) fn one_server(endpoint: Endpoint, directory: PathBuf) -> Shared {
+pub(super) fn one_server(endpoint: Endpoint, brought: &Brought, directory: PathBuf) -> Shared {
     let node = Node::decode(endpoint.node.clone()).unwrap_or_default();
-    let identities = identities(&[vec![one_server::known(&endpoint)]], &node, endpoint.protocol);
+    let identities = identities(&one_server::known(&endpoint, brought.count()), &node, endpoint.protocol);
     let state = Arc::new(State::in_directory(directory, identities, None));
-    let mut shared = one_server::shared(endpoint, Some(state.clone()));
+    let mut shared = one_server::shared(endpoint, brought, Some(state.clone()));
     shared.kept = Some(Kept::every_second(state, &shared.federation));
     shared
 }

@@ -1,6 +1,5 @@
 //! A client of one server, which is asked for everything.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use prost::Message;
@@ -22,25 +21,27 @@ use crate::error::Error;
 use crate::federation::{Dial, LastKnownGood, Position, Validators};
 use crate::upstream::Pool;
 
-pub(super) fn shared(endpoint: Endpoint, last_known_good: Option<Arc<dyn LastKnownGood>>) -> Shared {
-    let servers = vec![vec![known(&endpoint)]];
+/// What was brought comes before the server: it has no servers.
+pub(super) fn shared(endpoint: Endpoint, brought: &Brought, last_known_good: Option<Arc<dyn LastKnownGood>>) -> Shared {
+    let position = brought.count();
+    let servers = known(&endpoint, position);
     let encoded_node = endpoint.node.clone();
     let node: Arc<str> = Node::decode(encoded_node.clone()).map(|node| node.id).unwrap_or_default().into();
     let validators = Arc::<Validators>::default();
     let runtime = Handle::try_current().ok();
     let found = if runtime.is_some() {
-        Ok(0)
+        Ok(position)
     } else {
         let reason = "there is no tokio runtime to drive a stream".into();
         Err(Error::Unusable { server: endpoint.uri().into(), node: node.clone(), reason })
     };
     let lists = Lists::one(found);
     // It stands for the endpoint: how that is connected to is no matter of a bootstrap.
-    let of_reports = vec![vec![Server::new(endpoint.uri(), ChannelCreds::Insecure)]];
+    let of_reports = last_of(position, Server::new(endpoint.uri(), ChannelCreds::Insecure));
     let backoff = endpoint.backoff.clone();
     let (protocol, rules, max_request_bytes) = (endpoint.protocol, endpoint.rules.clone(), endpoint.max_request_size);
     let (dial, reports) = match runtime {
-        Some(runtime) => by(Servers { pools: vec![vec![Pool::new(endpoint.following_redirects())]], runtime }),
+        Some(runtime) => by(Servers { pools: last_of(position, Pool::new(endpoint.following_redirects())), runtime }),
         None => by(ByTransport { servers: Vec::new(), transport: Arc::new(servers::None) }),
     };
     let origins = Origins {
@@ -54,12 +55,12 @@ pub(super) fn shared(endpoint: Endpoint, last_known_good: Option<Arc<dyn LastKno
         last_known_good,
         dial,
     };
-    let federation = origins.federation(&Brought::default(), &servers);
+    let federation = origins.federation(brought, &servers);
     let sweeper = Sweeper::start(&federation, IDLE);
     Shared {
         federation,
         directory: Directory::of_all(lists),
-        documents: BTreeMap::new(),
+        documents: brought.documents(),
         servers,
         validators,
         reporters: Reporters::new(of_reports, reports, encoded_node.clone(), backoff, None),
@@ -77,9 +78,16 @@ fn by(by: impl Dial + OpenLoadReports + 'static) -> (Arc<dyn Dial>, Arc<dyn Open
     (by.clone(), by)
 }
 
-/// The server, as far as it is told from others.
-pub(super) fn known(endpoint: &Endpoint) -> Known {
+/// The server, as far as it is told from others, at its position.
+pub(super) fn known(endpoint: &Endpoint, position: usize) -> Vec<Vec<Known>> {
     let draft_dynamic_parameters = endpoint.dialect == Dialect::Draft;
     let features = Features { draft_dynamic_parameters, ..Features::default() };
-    Known { name: endpoint.uri(), features, first: Position { origin: 0, server: 0 } }
+    let first = Position { origin: position, server: 0 };
+    last_of(position, Known { name: endpoint.uri(), features, first })
+}
+
+fn last_of<T>(position: usize, server: T) -> Vec<Vec<T>> {
+    let mut lists: Vec<_> = (0..position).map(|_| Vec::new()).collect();
+    lists.push(vec![server]);
+    lists
 }

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use xdstp_uri::{Locator, ResourceName};
 
 use crate::federation::document_part::part_for;
+#[cfg(test)]
+use crate::federation::faults::{Fault, planted};
 use crate::federation::lock::lock;
 use crate::federation::origin::Held;
 use crate::federation::scope::Scope;
@@ -47,8 +49,18 @@ impl OpenDocument {
     /// It holds this since `now`, or why that is not known. What is told last counts; names are the resources' own, and what
     /// is as it was is no news. Nothing happens once nobody watches it.
     pub fn tell(&self, outcome: Result<Vec<Held>, DocumentError>, now: Instant) {
+        self.say(outcome.map(|held| Some(Arc::new(held))), now);
+    }
+
+    /// It is not there since `now`, and what it held is gone: there is not even a list without members. Where what is not there may
+    /// just be on its way, that is an error instead.
+    pub fn tell_gone(&self, now: Instant) {
+        self.say(Ok(None), now);
+    }
+
+    fn say(&self, outcome: Result<Option<Arc<Vec<Held>>>, DocumentError>, now: Instant) {
         if let Some(document) = self.0.upgrade() {
-            lock(&document.state).said = Some(Said { outcome: outcome.map(Arc::new), at: now });
+            lock(&document.state).said = Some(Said { outcome, at: now });
             document.fill();
         }
     }
@@ -80,7 +92,8 @@ struct State {
 /// What was told last, and since when that is so.
 #[derive(Clone)]
 struct Said {
-    outcome: Result<Arc<Vec<Held>>, DocumentError>,
+    /// Nothing: it is not there.
+    outcome: Result<Option<Arc<Vec<Held>>>, DocumentError>,
     at: Instant,
 }
 
@@ -130,7 +143,8 @@ impl Document {
         let Ok(name) = ResourceName::parse(&self.locator) else { return };
         let now = said.at;
         let part = match &said.outcome {
-            Ok(held) => part_for(type_url, held).map_err(DocumentError::Malformed),
+            Ok(Some(held)) => part_for(type_url, held).map_err(DocumentError::Malformed),
+            Ok(None) => Ok(None),
             Err(error) => Err(error.clone()),
         };
         match part {
@@ -139,7 +153,13 @@ impl Document {
                     part.into_iter().map(|resource| (type_url.clone(), name.clone(), resource)).collect();
                 scope.replace(&part, now);
             }
-            Err(DocumentError::Malformed(reason)) => scope.spoil(type_url, name, &reason, now),
+            Err(DocumentError::Malformed(reason)) => {
+                #[cfg(test)]
+                if planted(Fault::DropForMalformed) {
+                    scope.replace(&[], now);
+                }
+                scope.spoil(type_url, name, &reason, now);
+            }
             Err(DocumentError::Unreadable(reason)) => {
                 let trouble = Trouble { server: self.locator.clone(), reason: reason.into() };
                 return scope.tell_unreachable(&Arc::new(trouble));

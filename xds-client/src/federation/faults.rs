@@ -42,10 +42,23 @@ pub(crate) enum Fault {
     KeepMembersOfOthers,
     /// Who is in no bootstrap is looked for at the top.
     AskForStrangers,
+    // What is made of documents (TP1), and of the answers of servers of HTTP.
+    /// What has not changed is taken for empty.
+    UnchangedIsEmpty,
+    /// What has not changed since before an error leaves the error.
+    StayUnreachable,
+    /// That it is not known what a document holds is told as if it held nothing.
+    FailureIsAbsence,
+    /// What cannot be read takes away what was there.
+    DropForMalformed,
+    /// What was gone is taken for what it was when it is back.
+    KeepStamp,
+    /// A server is asked before the time that it said.
+    AskTooSoon,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::ForgetOrder,
         Self::AskNextForTheNew,
         Self::KeepWordsOfOthers,
@@ -65,6 +78,12 @@ impl Fault {
         Self::KeepAlternative,
         Self::KeepMembersOfOthers,
         Self::AskForStrangers,
+        Self::UnchangedIsEmpty,
+        Self::StayUnreachable,
+        Self::FailureIsAbsence,
+        Self::DropForMalformed,
+        Self::KeepStamp,
+        Self::AskTooSoon,
     ];
 }
 

@@ -21,7 +21,8 @@ impl Builder {
         self.documents(Scheme::File, files)
     }
 
-    /// The same at `http:` locators, for a program that fetches what is there itself: none is of this crate.
+    /// Fetches what is at `http:` locators by this, in the same way: `Http`, with the feature `http`, has what some servers have. What
+    /// is not there any more is gone.
     #[must_use]
     pub fn http(self, http: impl Documents) -> Self {
         self.documents(Scheme::Http, http)

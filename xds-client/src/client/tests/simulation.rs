@@ -8,6 +8,7 @@
 
 mod books;
 mod checks;
+mod documents;
 mod history;
 mod link;
 mod random;

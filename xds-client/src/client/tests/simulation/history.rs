@@ -2,6 +2,7 @@
 
 use super::super::lists::LISTS;
 use super::super::{CDS, Protocol, RDS, xdstp};
+use super::documents::Doing;
 use super::random::Random;
 use super::server::{Has, Key};
 
@@ -47,6 +48,8 @@ pub(super) enum Step {
     /// Who has nothing to watch lets go.
     Sweep,
     Pass(u64),
+    /// Of a document of a server of HTTP.
+    Document(usize, Doing),
     /// Every server is there, and all comes to rest.
     Heal,
 }
@@ -160,6 +163,9 @@ impl History {
             true => put_elsewhere(&mut random, &setup, at),
             false => step(&mut random, &setup, &keys, at),
         }));
+        if seed % 3 == 0 {
+            insert_documents(&mut steps, seed);
+        }
         steps.push(Step::Heal);
         Self { setup, steps }
     }
@@ -216,6 +222,15 @@ fn step(random: &mut Random, setup: &Setup, keys: &[Key], at: usize) -> Step {
         85..86 => Step::Sweep,
         86..98 => Step::Pass(random.pick(&[1, 100, 1000, 5000, 16_000, 70_000])),
         _ => Step::Heal,
+    }
+}
+
+/// Documents have a chance of their own: what else is drawn is as it is without.
+fn insert_documents(steps: &mut Vec<Step>, seed: u64) {
+    let mut random = Random::new(!seed);
+    for at in 0..STEPS {
+        let (document, doing) = Doing::random(&mut random, at);
+        steps.insert(random.below(steps.len() + 1), Step::Document(document, doing));
     }
 }
 

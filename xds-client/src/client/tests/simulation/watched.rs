@@ -11,7 +11,7 @@ use super::server::Key;
 use crate::{Content, Error, Event, Watch};
 
 /// What a watch yields, of whatever type.
-type Heard = Event<String>;
+pub(super) type Heard = Event<String>;
 
 pub(super) struct Watched {
     pub(super) target: Target,
@@ -165,7 +165,8 @@ fn times_out(key: &Key, books: &mut Books, at: &At) {
     }
 }
 
-fn events<R: Content>(
+/// All that a watch yields, with texts in place of resources.
+pub(super) fn events<R: Content>(
     mut watch: Watch<R>,
     text: impl Fn(&R::Value) -> String + 'static,
 ) -> Box<dyn FnMut() -> Option<Heard>> {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::super::{CDS, Protocol, features, now};
 use super::books::{Books, Why};
+use super::documents::{self, Site};
 use super::history::{AUTHORITIES, History, SERVERS, SLOTS, Setup, Step, uri_of};
 use super::link::{Link, Port};
 use super::said::Word;
@@ -27,6 +28,7 @@ pub(super) struct World {
     dialed: usize,
     servers: [Server; SERVERS],
     watches: [Option<Watched>; SLOTS],
+    site: Site,
     pub(super) books: Books,
 }
 
@@ -56,7 +58,8 @@ impl World {
         });
         let port = Port::default();
         let builder = Client::builder(bootstrap).protocol(setup.protocol);
-        let client = builder.transport(port.clone()).build().unwrap();
+        let documents = documents::Port::default();
+        let client = builder.transport(port.clone()).http(documents.clone()).build().unwrap();
         let lists = (0..=AUTHORITIES.len()).map(|authority| setup.list(authority)).collect();
         Self {
             setup: setup.clone(),
@@ -67,6 +70,7 @@ impl World {
             dialed: 0,
             servers: setup.latencies.map(Server::new),
             watches: std::array::from_fn(|_| None),
+            site: Site::new(documents),
             books: Books::new(lists, !setup.drops),
         }
     }
@@ -98,6 +102,7 @@ impl World {
             Step::Slow(server, latency) => self.servers[*server].latency = *latency,
             Step::Sweep => self.client.sweep(self.now),
             Step::Pass(ms) => self.pass(Duration::from_millis(*ms)),
+            Step::Document(at, doing) => self.site.act(*at, doing, &self.client, &mut self.books),
             Step::Heal => self.heal(),
         }
         self.settle();
@@ -129,10 +134,12 @@ impl World {
         for server in &mut self.servers {
             (server.up, server.silent) = (true, false);
         }
+        self.site.heal();
         for _ in 0..2 {
             self.pass(LONG);
             (0..SLOTS).for_each(|slot| self.look(slot, true));
         }
+        self.site.look_at_all(&mut self.books);
         (0..SLOTS).for_each(|slot| self.is_as_the_first_has_it(slot));
     }
 
@@ -201,8 +208,8 @@ impl World {
     }
 
     fn step(&mut self) -> bool {
-        let Self { setup, now, port, links, dialed, servers, books, .. } = self;
-        let mut happened = false;
+        let Self { setup, now, port, links, dialed, servers, books, site, .. } = self;
+        let mut happened = site.drive(*now, books);
         for dialing in port.take() {
             let link = Link::new(*dialed, (setup.protocol, setup.window), dialing, *now);
             books.dialed(link.id, link.server);
@@ -227,7 +234,8 @@ impl World {
         self.settle();
         let end = self.now + time;
         loop {
-            let next = self.links.iter().filter_map(Link::poll_timeout).filter(|at| *at > self.now).min();
+            let due = self.links.iter().filter_map(Link::poll_timeout).chain(self.site.poll_timeout());
+            let next = due.filter(|at| *at > self.now).min();
             let next = next.filter(|next| *next <= end);
             self.now = next.unwrap_or(end);
             self.settle();
