@@ -210,6 +210,8 @@ impl fmt::Display for Overlap {
 
 #[cfg(test)]
 mod tests {
+    use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
     use super::*;
 
     fn constraints(text: &str) -> Selector {
@@ -226,5 +228,12 @@ mod tests {
         assert_eq!(not.over(&all).unwrap(), constraints("not env=test and shard in 4..6"));
         assert_eq!(Selector::default().over(&all).unwrap(), all);
         assert_eq!(all.over(&Selector::default()).unwrap(), all);
+    }
+
+    #[test]
+    fn what_selects_otherwise_is_spread_in_maps() {
+        let by = BuildHasherDefault::<DefaultHasher>::default();
+        let [prod, test] = ["prod", "test"].map(|env| by.hash_one(Selector::from([("env", env)])));
+        assert_ne!(prod, test);
     }
 }

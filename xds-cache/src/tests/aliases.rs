@@ -297,3 +297,17 @@ fn rule_105_what_an_alias_stood_for_when_that_was_sent_may_be_held_by_it_until_t
     world.pull(id);
     assert!(!world.cache.may_hold(id, &interest(ALIAS)).contains(&name(HOST)));
 }
+
+#[test]
+fn who_left_every_alias_is_as_who_never_asked_for_one() {
+    let mut world = World::relay();
+    world.host("1");
+    let id = world.subscriber(&[ALIAS, OTHER]);
+    world.pull(id);
+    for (left, text) in [(1, ALIAS), (0, OTHER)] {
+        assert!(!world.cache.subscribers[id].aliased.is_empty());
+        world.cache.unsubscribe(id, &interest(text));
+        assert_eq!(world.cache.subscribers[id].aliased.links().count(), left);
+    }
+    assert!(world.cache.subscribers[id].aliased.is_empty());
+}

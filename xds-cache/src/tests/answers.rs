@@ -1,7 +1,7 @@
 //! How far a collection is answered, and what that says.
 
 use super::{GLOB, MEMBER, OTHER, World, interest, name};
-use crate::{Removals, Unanswered};
+use crate::{Cache, Options, Removals, Unanswered};
 
 fn resumed(world: &mut World, interests: &[&str], held: &[(&str, &str)]) -> crate::SubscriberId {
     let id = world.subscriber(interests);
@@ -144,4 +144,46 @@ fn that_the_error_of_a_glob_is_over_does_not_say_that_its_members_are_gone() {
     world.fail(GLOB, 14);
     world.answered(GLOB);
     assert_eq!(world.pull(id), [""; 0]);
+}
+
+#[test]
+fn rule_151_who_waits_for_a_collection_is_told_that_its_answer_has_begun() {
+    for collection in [GLOB, "*"] {
+        let mut world = World::relay();
+        let id = world.subscriber(&[collection]);
+        assert!(!world.pull_as(id, Removals::Include).1.answered);
+        assert_eq!(world.begun(collection), [id]);
+        assert!(world.pull_as(id, Removals::Include).1.answered);
+    }
+}
+
+#[test]
+fn what_has_begun_with_a_name_is_no_empty_answer_of_the_glob_beside_it() {
+    let mut world = World::relay();
+    world.put("a", "1");
+    let id = world.subscriber(&["a", GLOB]);
+    _ = world.begun(GLOB);
+    assert_eq!(world.pull_one(id), "a@1");
+    let (said, pulled) = world.pull_as(id, Removals::Include);
+    assert_eq!((said, pulled.answered, pulled.empty), (vec![], true, false));
+    let other = world.subscriber(&[GLOB]);
+    let (said, pulled) = world.pull_as(other, Removals::Include);
+    assert_eq!((said, pulled.answered, pulled.empty), (vec![], true, true));
+}
+
+#[test]
+fn rule_100_what_goes_from_a_glob_after_a_restart_is_told_to_who_comes_back() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[GLOB]);
+    world.put(MEMBER, "1");
+    world.put(OTHER, "1");
+    world.answered(GLOB);
+    world.pull(id);
+    world.cache.close(id);
+    let known: Vec<_> = world.cache.snapshot(world.now).map(|known| known.map(|value| *value)).collect();
+    world.cache = Cache::restore(Options { authoritative: false, ..Options::default() }, known, world.now);
+    world.remove(MEMBER);
+    world.answered(GLOB);
+    let back = world.subscriber(&[GLOB]);
+    assert_eq!(world.pull(back), [format!("{OTHER}@1"), format!("-{MEMBER}")]);
 }

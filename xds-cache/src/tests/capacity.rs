@@ -135,3 +135,15 @@ fn a_resource_stays_where_any_of_its_names_is_kept() {
         assert_eq!(world.cache.is_known(&world.of, &interest("a")), stays, "{kept}");
     }
 }
+
+#[test]
+fn what_is_touched_counts_as_changed() {
+    let mut world = world(2);
+    world.put("a", "1");
+    world.put("b", "1");
+    let mut edit = world.cache.edit(world.now);
+    edit.touch(&world.of, &name("a"));
+    let _ = edit.finish();
+    world.put("c", "1");
+    assert_eq!(world.held(), ["a", "c"]);
+}

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{GLOB, MEMBER, OTHER, World, invariants, name};
-use crate::{Options, Removals, SubscriberId};
+use super::{GLOB, MEMBER, OTHER, World, interest, invariants, name};
+use crate::{Options, Removals, Resource, Selector, SubscriberId, Variant};
 
 impl World {
     /// The full state that a subscriber is sent: `name@version`.
@@ -20,7 +20,7 @@ impl World {
 
     fn leaving(&mut self, id: SubscriberId, removals: Removals) -> Vec<String> {
         let mut leaving = Vec::new();
-        let mut visitor = |name: &_, resource: &crate::Resource<_>| {
+        let mut visitor = |name: &_, resource: &Resource<_>| {
             leaving.push(format!("{name}@{}", resource.version));
             true
         };
@@ -134,7 +134,7 @@ fn what_a_full_state_does_not_have_it_has_told() {
     world.full_state(id, Removals::Include);
     world.put("b", "1");
     world.remove("b");
-    world.cache.subscribe(id, &super::interest("c"));
+    world.cache.subscribe(id, &interest("c"));
     assert_eq!(world.full_state(id, Removals::Defer), ["a@1"]);
     assert!(!world.cache.has_work(id));
     world.remove("a");
@@ -153,10 +153,10 @@ fn what_is_left_and_asked_for_again_is_not_missing_while_a_wildcard_had_it() {
     world.put("b", "1");
     assert_eq!(world.full_state(id, Removals::Defer), ["a@1", "b@1"]);
     for _ in 0..2 {
-        world.cache.subscribe(id, &super::interest("a"));
-        world.cache.unsubscribe(id, &super::interest("a"));
+        world.cache.subscribe(id, &interest("a"));
+        world.cache.unsubscribe(id, &interest("a"));
     }
-    world.cache.subscribe(id, &super::interest("a"));
+    world.cache.subscribe(id, &interest("a"));
     assert_eq!(world.pull_as(id, Removals::Defer).0, [""; 0]);
     assert_eq!(world.leaving(id, Removals::Defer), ["a@1"]);
     assert_eq!(world.pull(id), ["-a"]);
@@ -169,7 +169,7 @@ fn what_is_left_is_not_leaving() {
     world.put("a", "1");
     world.full_state(id, Removals::Defer);
     world.remove("a");
-    world.cache.unsubscribe(id, &super::interest("a"));
+    world.cache.unsubscribe(id, &interest("a"));
     world.put("b", "1");
     assert_eq!(world.full_state(id, Removals::Defer), ["b@1"]);
 }
@@ -183,7 +183,7 @@ fn what_is_left_stays_for_as_long_as_the_glob_that_still_covers_it_is_not_answer
     world.remove(MEMBER);
     let held = [format!("{MEMBER}@1")];
     assert_eq!(world.full_state(id, Removals::Defer), held);
-    world.cache.unsubscribe(id, &super::interest(MEMBER));
+    world.cache.unsubscribe(id, &interest(MEMBER));
     for _ in 0..2 {
         assert_eq!(world.full_state(id, Removals::Defer), held);
     }
@@ -202,8 +202,8 @@ fn what_a_glob_covers_stays_while_it_is_asked_for_by_name_anew() {
     world.remove(MEMBER);
     let held = [format!("{MEMBER}@1")];
     assert_eq!(world.full_state(id, Removals::Defer), held);
-    world.cache.unsubscribe(id, &super::interest(MEMBER));
-    world.cache.subscribe(id, &super::interest(MEMBER));
+    world.cache.unsubscribe(id, &interest(MEMBER));
+    world.cache.subscribe(id, &interest(MEMBER));
     assert_eq!(world.full_state(id, Removals::Defer), held);
     world.remove(MEMBER);
     assert_eq!(world.full_state(id, Removals::Defer), held);
@@ -216,8 +216,8 @@ fn rule_122_what_was_in_a_full_state_by_a_name_that_is_left_stays_by_what_was_as
     let id = world.subscriber(&["a"]);
     world.put("a", "1");
     assert_eq!(world.full_state(id, Removals::Defer), ["a@1"]);
-    world.cache.subscribe(id, &super::interest("*"));
-    world.cache.unsubscribe(id, &super::interest("a"));
+    world.cache.subscribe(id, &interest("*"));
+    world.cache.unsubscribe(id, &interest("a"));
     world.remove("a");
     world.put("b", "1");
     assert_eq!(world.full_state(id, Removals::Defer), ["a@1", "b@1"]);
@@ -319,9 +319,9 @@ proptest! {
                     let Client { id, interests, last } = &mut clients[of];
                     let text = INTERESTS[3][at];
                     if interests.insert(text) {
-                        world.cache.subscribe(*id, &super::interest(text));
+                        world.cache.subscribe(*id, &interest(text));
                     } else {
-                        world.cache.unsubscribe(*id, &super::interest(text));
+                        world.cache.unsubscribe(*id, &interest(text));
                         interests.remove(text);
                         // What it wants by another, it has had all the time.
                         last.retain(|name, _| !covers(&[text].into(), name) || covers(interests, name));
@@ -331,4 +331,35 @@ proptest! {
             invariants::check(&world.cache);
         }
     }
+}
+
+#[test]
+fn what_was_asked_for_since_the_last_full_state_was_not_in_it() {
+    for asked in [MEMBER, GLOB] {
+        let mut world = World::authoritative();
+        world.put("a", "1");
+        world.put(MEMBER, "1");
+        let id = world.subscriber(&["a"]);
+        assert_eq!(world.full_state(id, Removals::Defer), ["a@1"]);
+        world.cache.subscribe(id, &interest(asked));
+        world.remove(MEMBER);
+        assert_eq!(world.full_state(id, Removals::Defer), ["a@1"], "{asked}");
+    }
+}
+
+#[test]
+fn what_several_selected_is_in_the_full_states_of_all_of_them() {
+    let mut world = World::authoritative();
+    let variant = Variant::Constraints("exists(env)".parse().unwrap());
+    let mut edit = world.cache.edit(world.now);
+    edit.put_variant(&world.of, &name("a"), &variant, Resource::new("1".into(), 1, 0));
+    let _ = edit.finish();
+    let ids = ["prod", "test"].map(|env| {
+        let id = world.cache.open_selecting(&world.of, &Selector::from([("env", env)]));
+        world.cache.subscribe(id, &interest("*"));
+        id
+    });
+    ids.iter().for_each(|id| assert_eq!(world.full_state(*id, Removals::Defer), ["a@1"]));
+    world.remove("a");
+    ids.iter().for_each(|id| assert_eq!(world.full_state(*id, Removals::Defer), ["a@1"]));
 }

@@ -127,6 +127,10 @@ fn of_too_many_only_that_is_noted() {
     assert_eq!(world.cache.take_noted(1000).unwrap().len(), 1);
     world.cache.note_all();
     assert_eq!(world.cache.take_noted(1000), None);
+    let mut edit = world.cache.edit(world.now);
+    edit.note_all();
+    let _ = edit.finish();
+    assert_eq!(world.cache.take_noted(1000), None);
 }
 
 #[test]

@@ -67,4 +67,6 @@ fn who_is_closed_asks_for_nothing_by_a_text_that_is_known() {
     let other = world.subscriber(&["b"]);
     assert!(world.cache.subscribe_known(id, &CanonicalText::new("a")).is_none());
     assert_eq!(world.cache.interests(other).count(), 1);
+    let known = world.cache.subscribe_known(other, &CanonicalText::new("a"));
+    assert_eq!(known, Some((Subscribed::First, &name("a"))), "what is here is found by its text");
 }

@@ -1,5 +1,6 @@
 //! Variants, and who gets which.
 
+mod held;
 mod model;
 mod naive;
 mod selects;
