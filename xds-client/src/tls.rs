@@ -19,19 +19,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod error;
-pub mod pem;
-
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustls::crypto::CryptoProvider;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tonic::transport::Uri;
 
-pub use self::error::TlsError;
-use self::pem::Pem;
+use xds_transport::grpc::tls::Pem;
+pub use xds_transport::grpc::tls::{TlsError, provider};
+
 use crate::bootstrap::TlsFiles;
 
 /// What gRPC speaks in TLS (RFC 7301).
@@ -160,16 +157,6 @@ impl Contents {
         config.alpn_protocols = vec![ALPN.to_vec()];
         Ok(config)
     }
-}
-
-/// The cryptography that everything here is made with: *ring*, or AWS-LC by the feature `tls-aws-lc`.
-#[must_use]
-pub fn provider() -> Arc<CryptoProvider> {
-    #[cfg(feature = "tls-aws-lc")]
-    let provider = rustls::crypto::aws_lc_rs::default_provider();
-    #[cfg(not(feature = "tls-aws-lc"))]
-    let provider = rustls::crypto::ring::default_provider();
-    Arc::new(provider)
 }
 
 fn system_roots() -> Result<RootCertStore, TlsError> {

@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::server::TlsStream;
 use tokio_stream::{Stream, StreamExt};
 use xds_transport::grpc::server::ClientCertificate;
+use xds_transport::grpc::tls::HandshakeError;
 
 use self::begun::Begun;
 use self::calls::{Calls, OfOne};
@@ -127,7 +128,7 @@ impl Serving {
         };
         match secured {
             Ok(Ok(io)) => return Some(Box::new(io)),
-            Ok(Err(error)) => tracing::warn!("a client is not spoken to by TLS: {}", tls::refusal(&error)),
+            Ok(Err(error)) => tracing::warn!("a client is not spoken to by TLS: {}", HandshakeError::from(error)),
             Err(_) => (self.limited)("preface"),
         }
         None

@@ -1,28 +1,19 @@
 //! TLS on both sides: who the relay is to clients, with files that count anew when they change, and whom it takes for an
 //! origin.
 
-use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use rustls::client::verify_server_cert_signed_by_trust_anchor;
-use rustls::pki_types::UnixTime;
-use rustls::server::{NoClientAuth, ParsedCertificate, WebPkiClientVerifier};
-use rustls::{RootCertStore, ServerConfig};
+use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::sleep;
-use tokio_rustls::{Accept, TlsAcceptor};
+use tokio_rustls::Accept;
+use xds_transport::grpc::tls::{Pem, ServerFiles, ServerTls, TlsError};
 use xdstp_client::bootstrap::TlsFiles;
-use xdstp_client::tls::pem::Pem;
-use xdstp_client::tls::{Tls, TlsError, provider};
+use xdstp_client::tls::Tls;
 
 use crate::causes::with_causes;
 use crate::config::{Config, ListenTls, OriginTls};
 use crate::error::Error;
-
-/// How often the files are looked at: whoever replaces them seldom waits for it.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// Who is spoken to.
 #[derive(Clone, Copy)]
@@ -50,34 +41,14 @@ impl With {
 }
 
 /// What they are spoken to with.
-pub(crate) enum Downstream {
-    /// What a program brought, which sees to it itself.
-    Brought(Arc<ServerConfig>),
-    Files(Box<Followed>),
-}
-
-/// Files, and what is made of them.
-pub(crate) struct Followed {
-    with: With,
-    current: Mutex<Current>,
-}
-
-struct Current {
-    files: ListenTls,
-    contents: Contents,
-    config: Arc<ServerConfig>,
+pub(crate) struct Downstream {
+    tls: ServerTls,
+    /// A program that brought it sees to it itself.
+    is_brought: bool,
 }
 
 /// Other files, and what is made of them, to count from now on.
-pub(crate) struct Replacement(Current);
-
-/// The files, as they are.
-#[derive(PartialEq, Eq)]
-struct Contents {
-    certificate: Pem,
-    key: Pem,
-    client_ca: Option<Pem>,
-}
+pub(crate) struct Replacement(ServerTls);
 
 impl Downstream {
     /// Reads the files.
@@ -85,8 +56,8 @@ impl Downstream {
     /// # Errors
     /// One is not good.
     pub(crate) fn load(files: &ListenTls, with: With) -> Result<Self, Error> {
-        let Replacement(current) = Self::read(files, with)?;
-        Ok(Self::Files(Box::new(Followed { with, current: Mutex::new(current) })))
+        let Replacement(tls) = Self::read(files, with)?;
+        Ok(Self { tls, is_brought: false })
     }
 
     /// The same, for what has other files already.
@@ -94,129 +65,51 @@ impl Downstream {
     /// # Errors
     /// One is not good.
     pub(crate) fn read(files: &ListenTls, with: With) -> Result<Replacement, Error> {
-        let client_ca = files.client_ca.as_deref();
-        Current::of(files, with)
-            .map(Replacement)
-            .map_err(|error| of_field(with.section(), &error, &[("key", Some(&files.key)), ("client_ca", client_ca)]))
+        let ListenTls { certificate, key, client_ca } = files;
+        let mut read = ServerFiles::new(certificate, key).with_alpn(with.alpn());
+        if let Some(ca) = client_ca {
+            read = read.with_client_ca(ca);
+        }
+        let others = [("key", Some(key.as_path())), ("client_ca", client_ca.as_deref())];
+        let tls = ServerTls::load(read).map_err(|error| of_field(with.section(), &error, &others))?;
+        say_if_not_in_date(tls.check_date());
+        Ok(Replacement(tls))
     }
 
     /// Whether it can have other files: a program's is its own.
     pub(crate) fn is_of_files(&self) -> bool {
-        matches!(self, Self::Files(_))
+        !self.is_brought
     }
 
     /// Who comes from now on is spoken to with these.
-    pub(crate) fn replace(&self, Replacement(current): Replacement) {
-        if let Self::Files(followed) = self {
-            *followed.lock() = current;
-        }
+    pub(crate) fn replace(&self, Replacement(others): Replacement) {
+        self.tls.replace(&others);
     }
 
     /// As a program says.
     pub(crate) fn of(mut config: ServerConfig) -> Self {
         config.alpn_protocols = With::Clients.alpn();
-        Self::Brought(Arc::new(config))
+        Self { tls: ServerTls::from_config(config), is_brought: true }
     }
 
     /// Begins to speak TLS on a connection, with the files as they were a moment ago.
     pub(crate) fn accept<I: AsyncRead + AsyncWrite + Unpin>(&self, io: I) -> Accept<I> {
-        let config = match self {
-            Self::Brought(config) => config.clone(),
-            Self::Files(followed) => followed.lock().config.clone(),
-        };
-        TlsAcceptor::from(config).accept(io)
+        self.tls.accept(io)
     }
 
     /// Reads the files again every so often. What is not good does not count, and is said once.
     pub(crate) async fn follow(self: Arc<Self>) {
-        let Self::Files(followed) = &*self else { return std::future::pending().await };
-        let mut said: Option<String> = None;
-        loop {
-            sleep(LOOK).await;
-            let this = self.clone();
-            // A disk may not answer.
-            let looked = tokio::task::spawn_blocking(move || match &*this {
-                Self::Brought(_) => Ok(false),
-                Self::Files(followed) => followed.look(),
-            });
-            let looked = looked.await;
-            let words = match looked {
-                Ok(Ok(changed)) => {
-                    if changed {
-                        let certificate = followed.lock().files.certificate.clone();
-                        tracing::info!(certificate = %certificate.display(), "certificates are read anew");
-                    }
-                    None
-                }
-                Ok(Err(error)) => Some(with_causes(&error)),
-                Err(error) => Some(error.to_string()),
-            };
-            if let Some(words) = words.as_ref().filter(|words| said.as_ref() != Some(words)) {
-                tracing::warn!("new certificates do not count, those before do: {words}");
+        let looked = |looked| match looked {
+            Ok(()) => {
+                let certificate = self.tls.certificate().unwrap_or_default();
+                tracing::info!(certificate = %certificate.display(), "certificates are read anew");
+                say_if_not_in_date(self.tls.check_date());
             }
-            said = words;
-        }
-    }
-}
-
-impl Followed {
-    /// Whether there was anything new.
-    fn look(&self) -> Result<bool, TlsError> {
-        let files = self.lock().files.clone();
-        let contents = Contents::of(&files)?;
-        if self.lock().contents == contents {
-            return Ok(false);
-        }
-        let new = Current::made(files, contents, self.with)?;
-        let mut current = self.lock();
-        // Unless there are others meanwhile.
-        let counts = current.files == new.files;
-        if counts {
-            *current = new;
-        }
-        Ok(counts)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Current {
-    fn of(files: &ListenTls, with: With) -> Result<Self, TlsError> {
-        Self::made(files.clone(), Contents::of(files)?, with)
-    }
-
-    fn made(files: ListenTls, contents: Contents, with: With) -> Result<Self, TlsError> {
-        let config = Arc::new(contents.config(with)?);
-        say_if_not_in_date(&contents.certificate);
-        Ok(Self { files, contents, config })
-    }
-}
-
-impl Contents {
-    fn of(files: &ListenTls) -> Result<Self, TlsError> {
-        let read = |file: &Path| Pem::read(file);
-        let client_ca = files.client_ca.as_deref().map(read).transpose()?;
-        Ok(Self { certificate: read(&files.certificate)?, key: read(&files.key)?, client_ca })
-    }
-
-    fn config(&self, with: With) -> Result<ServerConfig, TlsError> {
-        let provider = provider();
-        let verifier = match &self.client_ca {
-            Some(ca) => WebPkiClientVerifier::builder_with_provider(Arc::new(ca.roots()?), provider.clone())
-                .build()
-                .map_err(|error| TlsError::bad(ca.file(), error))?,
-            None => Arc::new(NoClientAuth),
+            Err(error) => {
+                tracing::warn!("new certificates do not count, those before do: {}", with_causes(&error));
+            }
         };
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(TlsError::Provider)?
-            .with_client_cert_verifier(verifier)
-            .with_single_cert(self.certificate.certificates()?, self.key.key()?)
-            .map_err(|reason| TlsError::identity(self.certificate.file(), self.key.file(), reason))?;
-        config.alpn_protocols = with.alpn();
-        Ok(config)
+        self.tls.follow(looked).await;
     }
 }
 
@@ -234,32 +127,14 @@ pub(crate) fn check_dates(config: &Config) -> Result<(), Error> {
         Some((config.field_of(origin, "tls"), certificate))
     });
     downstream.chain(of_origins).try_for_each(|(section, file)| {
-        let checked = Pem::read(file).and_then(|pem| check_date(&pem));
+        let checked = Pem::read(file).and_then(|pem| pem.check_date());
         checked.map_err(|error| of_field(&section, &error, &[]))
     })
 }
 
-fn check_date(pem: &Pem) -> Result<(), TlsError> {
-    use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
-    use rustls::Error::InvalidCertificate;
-    let chain = pem.certificates()?;
-    let Some((own, others)) = chain.split_first() else { return Ok(()) };
-    let bad = |error: rustls::Error| TlsError::bad(pem.file(), error);
-    let own = ParsedCertificate::try_from(own).map_err(bad)?;
-    // Nobody vouches for it here: its dates are looked at before that.
-    let nobody = RootCertStore::empty();
-    let algorithms = provider().signature_verification_algorithms.all;
-    match verify_server_cert_signed_by_trust_anchor(&own, &nobody, others, UnixTime::now(), algorithms) {
-        Err(error @ InvalidCertificate(Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. })) => {
-            Err(bad(error))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Clients may have another clock: that is said, and no reason to serve nobody.
-fn say_if_not_in_date(pem: &Pem) {
-    if let Err(error) = check_date(pem) {
+fn say_if_not_in_date(checked: Result<(), TlsError>) {
+    if let Err(error) = checked {
         tracing::error!("who is shown this certificate refuses it: {error}");
     }
 }
@@ -276,7 +151,7 @@ pub(crate) fn towards(origin: &OriginTls, field: &str) -> Result<Tls, Error> {
         let tls = Tls::from_files(files);
         tls.check()?;
         if let Some((certificate, _)) = &origin.identity {
-            say_if_not_in_date(&Pem::read(certificate)?);
+            say_if_not_in_date(Pem::read(certificate)?.check_date());
         }
         match &origin.server_name {
             Some(name) => tls.with_server_name(name),
@@ -299,53 +174,4 @@ fn of_field(section: &str, error: &TlsError, others: &[(&str, Option<&Path>)]) -
         _ => section.to_owned(),
     };
     Error::Field { field, reason: with_causes(error) }
-}
-
-/// Why a client is not spoken to by TLS.
-pub(crate) fn refusal(error: &io::Error) -> String {
-    let reason = error.get_ref().and_then(|reason| reason.downcast_ref::<rustls::Error>());
-    match reason {
-        Some(rustls::Error::InvalidMessage(_)) => format!("it speaks clear text, or something else ({error})"),
-        _ => error.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn what_is_not_good_does_not_replace_what_is() {
-        let directory = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| {
-            fs::write(directory.path().join(name), text).unwrap();
-            directory.path().join(name)
-        };
-        let made = || rcgen::generate_simple_self_signed(["a".to_owned()]).unwrap();
-        let (first, second) = (made(), made());
-        let files = ListenTls {
-            certificate: write("a.pem", &first.cert.pem()),
-            key: write("a.key", &first.signing_key.serialize_pem()),
-            client_ca: None,
-        };
-        let Downstream::Files(tls) = Downstream::load(&files, With::Clients).unwrap() else { panic!("files") };
-        let before = tls.lock().config.clone();
-        assert!(!tls.look().unwrap(), "nothing is new");
-
-        write("a.pem", &second.cert.pem());
-        let error = tls.look().unwrap_err().to_string();
-        assert!(error.contains("a.pem with the key "), "{error}");
-        write("a.pem", "torn");
-        tls.look().unwrap_err();
-        fs::remove_file(&files.certificate).unwrap();
-        tls.look().unwrap_err();
-        assert!(Arc::ptr_eq(&tls.lock().config, &before));
-
-        write("a.pem", &second.cert.pem());
-        write("a.key", &second.signing_key.serialize_pem());
-        assert!(tls.look().unwrap());
-        assert!(!Arc::ptr_eq(&tls.lock().config, &before));
-    }
 }

@@ -4,6 +4,7 @@
 use std::{error::Error, io};
 
 use xds_relay::Config;
+use xds_transport::grpc::tls::Pem;
 use xds_transport::{
     client::ProtocolError,
     wire::{
@@ -13,7 +14,6 @@ use xds_transport::{
 };
 use xdstp_client::Endpoint;
 use xdstp_client::bootstrap::Bootstrap;
-use xdstp_client::tls::pem::Pem;
 use xdstp_uri::{ContextParams, Locator, MAX_LEN, ParseError};
 
 fn malformed() -> WalkError {

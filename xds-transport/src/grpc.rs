@@ -7,6 +7,9 @@ pub mod client;
 #[cfg(feature = "grpc-server")]
 #[cfg_attr(docsrs, doc(cfg(feature = "grpc-server")))]
 pub mod server;
+#[cfg(feature = "rustls-any")]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "tls", feature = "tls-aws-lc"))))]
+pub mod tls;
 
 /// tokio's clock, which tests may stop.
 fn now() -> std::time::Instant {

@@ -10,6 +10,7 @@ use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::Accept;
 use tokio_rustls::server::TlsStream;
+use xds_transport::grpc::tls::HandshakeError;
 
 use crate::tls;
 
@@ -63,9 +64,10 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Secure<I> {
             *self = match ready!(Pin::new(&mut **beginning).poll(cx)) {
                 Ok(begun) => Self::Begun(Box::new(begun)),
                 Err(error) => {
-                    tracing::warn!("an admin connection is not secured: {}", tls::refusal(&error));
+                    let reason = HandshakeError::from(error);
+                    tracing::warn!("an admin connection is not secured: {reason}");
                     *self = Self::Failed;
-                    return Poll::Ready(Err(error));
+                    return Poll::Ready(Err(io::Error::other(reason)));
                 }
             };
         }

@@ -34,6 +34,7 @@ mod service;
 mod shared;
 mod state;
 mod streams;
+mod told;
 mod unfinished;
 
 pub use accept::{Accept, Accepted, Opened};

@@ -7,7 +7,7 @@ use h2::client::{ResponseFuture, SendRequest};
 use h2::{RecvStream, SendStream};
 use http::{HeaderMap, Request, Response, Version};
 use prost::Message;
-use tokio::io::DuplexStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Mutex, MutexGuard};
 use xds_transport::Protocol;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Node};
@@ -20,7 +20,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) async fn handshake(io: DuplexStream) -> Self {
+    pub(crate) async fn handshake(io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Self {
         let (requests, connection) = h2::client::handshake(io).await.unwrap();
         Self { requests, running: tokio::spawn(connection) }
     }

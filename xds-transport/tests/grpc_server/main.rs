@@ -8,6 +8,8 @@
 )]
 
 mod apart;
+#[cfg(feature = "rustls-any")]
+mod authority;
 mod beside;
 mod call;
 mod client_status;
@@ -23,6 +25,8 @@ mod requests;
 mod served;
 mod streams;
 mod time;
+#[cfg(feature = "rustls-any")]
+mod tls;
 mod variants;
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";

@@ -11,6 +11,7 @@ use tonic::transport::server::TcpConnectInfo;
 use crate::Protocol;
 use crate::grpc::server::certificate::ClientCertificate;
 use crate::grpc::server::handle::{StreamHandle, Wake};
+use crate::grpc::server::told;
 use crate::server::Source;
 
 /// Who decides what a stream is served from.
@@ -42,7 +43,7 @@ pub struct Opened {
 
 impl Opened {
     pub(crate) fn new(request: Parts, protocol: Protocol, wake: Wake, handle: StreamHandle) -> Self {
-        Self { request, protocol, wake, handle }
+        Self { request: told::of_client(request), protocol, wake, handle }
     }
 
     /// Where the client is, if it came over TCP and the connection says so.

@@ -10,6 +10,7 @@ use tonic::{Status, Streaming};
 
 use crate::grpc::server::certificate::ClientCertificate;
 use crate::grpc::server::handle::{Shared, Wake};
+use crate::grpc::server::told;
 use crate::server::{ProtocolError, Stream};
 use crate::wire::Node;
 use crate::wire::load_report::{ClusterStats, LoadStatsRequest, LoadStatsResponse};
@@ -43,7 +44,7 @@ impl LoadReports {
         most_clusters: usize,
         line: Arc<Line>,
     ) -> Self {
-        Self { request, node, first: None, requests, most_clusters, line }
+        Self { request: told::of_client(request), node, first: None, requests, most_clusters, line }
     }
 
     /// What came with the node is the first report, if it is one.

@@ -1,0 +1,48 @@
+//! What happens to a server's TLS that its operator wants to know.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use crate::grpc::tls::error::TlsError;
+use crate::grpc::tls::server::client::TlsClient;
+use crate::grpc::tls::server::handshake::HandshakeError;
+
+/// What happened that whoever runs a server wants to know: its `Display` is a line for a log.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Notice {
+    /// Files changed, and count from now on.
+    Renewed {
+        /// The file of the server's certificate.
+        certificate: PathBuf,
+    },
+    /// Files changed, and are not good: those before them still count. It is said once.
+    NotRenewed(TlsError),
+    /// The server's certificate has expired, or is not valid yet: who is shown it refuses it.
+    NotInDate(TlsError),
+    /// A client was not spoken to.
+    Refused {
+        /// Which, as far as the connection says.
+        client: TlsClient,
+        /// Why.
+        reason: HandshakeError,
+    },
+    /// The system has no connection to give, for the moment.
+    NotTaken(io::Error),
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Renewed { certificate } => write!(f, "certificates are read anew: {}", certificate.display()),
+            Self::NotRenewed(error) => write!(f, "new certificates do not count, those before do: {error}"),
+            Self::NotInDate(error) => write!(f, "who is shown this certificate refuses it: {error}"),
+            Self::Refused { client, reason } => match client.peer() {
+                Some(peer) => write!(f, "{peer} is not spoken to by TLS: {reason}"),
+                None => write!(f, "a client is not spoken to by TLS: {reason}"),
+            },
+            Self::NotTaken(error) => write!(f, "no connection is taken for the moment: {error}"),
+        }
+    }
+}
