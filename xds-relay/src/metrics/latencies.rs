@@ -27,8 +27,9 @@ struct OfType {
 }
 
 impl Metrics {
-    /// Where it is counted how long sessions of a type take.
-    pub(crate) fn timings(&self, type_url: &str) -> Arc<dyn Timings> {
+    /// Where it is counted how long sessions of a type URL take.
+    #[must_use]
+    pub fn timings(&self, type_url: &str) -> Arc<dyn Timings> {
         let label = self.type_label(type_url);
         let Latencies { sent, acked, by_label } = &self.latencies;
         let mut by_label = by_label.lock().unwrap_or_else(PoisonError::into_inner);
