@@ -89,11 +89,9 @@ impl Secured {
 
     /// Why the server does not speak to a client.
     async fn refusal(&mut self) -> String {
-        loop {
-            match self.notices.recv().await.unwrap() {
-                Notice::Refused { reason, .. } => return reason.to_string(),
-                notice => panic!("{notice}"),
-            }
+        match self.notices.recv().await.unwrap() {
+            Notice::Refused { reason, .. } => reason.to_string(),
+            notice => panic!("{notice}"),
         }
     }
 }
