@@ -163,7 +163,7 @@ impl History {
             true => put_elsewhere(&mut random, &setup, at),
             false => step(&mut random, &setup, &keys, at),
         }));
-        if seed % 3 == 0 {
+        if seed.is_multiple_of(3) {
             insert_documents(&mut steps, seed);
         }
         steps.push(Step::Heal);
