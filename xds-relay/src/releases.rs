@@ -9,13 +9,12 @@
 //! use xds_relay::releases::{Act, By, Control, Instance, Item, Manifest, Order, Stage, Stages, Transition, Types, Who};
 //! use xds_transport::{Frame, wire::Node};
 //!
+//! let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
 //! let cluster = |body: &[u8]| {
-//!     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
 //!     let resource = Frame::of_message(&type_url, body).into_resource(None);
-//!     Item::of(&type_url, &"backend".parse()?, &resource, Types::Default).ok_or("no item")
-//!         .map_err(Box::<dyn std::error::Error>::from)
+//!     "backend".parse().ok().and_then(|name| Item::of(&type_url, &name, &resource, Types::Default))
 //! };
-//! let (first, second) = (Manifest::new([cluster(b"1")?]), Manifest::new([cluster(b"2")?]));
+//! let (first, second) = (Manifest::new(cluster(b"1")), Manifest::new(cluster(b"2")));
 //! let stages = Stages::new([Stage { who: Who::Percent("5%".parse()?), hold: Duration::from_secs(60) }]);
 //!
 //! let mut control = Control::default();

@@ -218,7 +218,11 @@ pub(crate) fn time_of(millis: u64) -> SystemTime {
 }
 
 fn cut(mut text: String, most: usize) -> String {
-    text.truncate(text.floor_char_boundary(most));
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    text.truncate(end);
     text
 }
 

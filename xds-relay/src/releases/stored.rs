@@ -11,7 +11,7 @@ use crate::releases::act::{Order, Transition, time_of};
 use crate::releases::control::Control;
 use crate::releases::keyspace::Keyspace;
 use crate::releases::manifest::BodyHash;
-use crate::releases::records::{ControlRecord, FORMAT, PartRecord, ReleaseRecord, hash};
+use crate::releases::records::{ControlRecord, FORMAT, ItemRecord, PartRecord, ReleaseRecord, hash};
 use crate::releases::release::Release;
 use crate::releases::sealed::unseal;
 
@@ -240,6 +240,6 @@ fn bodies_of(prefix: &str, entry: &Entry) -> Result<(BodyHash, Vec<BodyHash>), &
         return Err("its hash is another");
     }
     let record: PartRecord = prost::Message::decode(entry.value.clone()).map_err(|_| "it is no such message")?;
-    let bodies: Option<_> = record.items.iter().map(|item| item.body()).collect();
+    let bodies: Option<_> = record.items.iter().map(ItemRecord::body).collect();
     Ok((part, bodies.ok_or("a body in it has no hash")?))
 }

@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use prost::Message as _;
 
 use crate::releases::manifest::{BodyHash, Manifest};
-use crate::releases::records::{PartRecord, hash};
+use crate::releases::records::{ItemRecord, PartRecord, hash};
 use crate::releases::release::Release;
 use crate::releases::stored::Stored;
 use crate::releases::stored::error::{Damage, StoredError};
@@ -26,7 +26,7 @@ impl Stored {
                 return Err(Damage::new(key, "its hash is another").into());
             }
             let read = PartRecord::decode(content).ok();
-            let read = read.and_then(|part| part.items.iter().map(|item| item.item()).collect::<Option<Vec<_>>>());
+            let read = read.and_then(|part| part.items.iter().map(ItemRecord::item).collect::<Option<Vec<_>>>());
             items.extend(read.ok_or_else(|| Damage::new(key, "it is no such message"))?);
         }
         let manifest = Manifest::new(items);

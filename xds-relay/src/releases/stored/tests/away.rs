@@ -78,7 +78,7 @@ fn a_crash_between_any_two_commits_leaves_what_was_there_and_nothing_behind() {
         relay.publish(&two).unwrap();
         relay.check(&two);
         drop(relay);
-        let mut left = saved_by(&store, &[two.clone()]);
+        let mut left = saved_by(&store, std::slice::from_ref(&two));
         left.retain(|key| !is_whole || !key.ends_with(&whole.to_string()));
         assert_eq!(left, expected, "after {commits} commits");
     }
