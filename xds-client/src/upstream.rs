@@ -43,6 +43,10 @@ pub trait Consumer: Send + 'static {
     /// The stream to the origin began, was answered, or ended.
     fn connection(&mut self, now: Instant, connection: Connection);
 
+    /// The next stream is to another server: see [`Pool::lead_elsewhere`]. The one that there was has ended, and all that came of
+    /// it was passed on before this.
+    fn another_server(&mut self, _now: Instant) {}
+
     /// Asked before every attempt to connect: another encoded `Node` to name from this stream on, if there is one.
     fn node(&mut self) -> Option<Bytes> {
         None
@@ -95,6 +99,10 @@ impl Consumer for Box<dyn Consumer> {
 
     fn connection(&mut self, now: Instant, connection: Connection) {
         (**self).connection(now, connection);
+    }
+
+    fn another_server(&mut self, now: Instant) {
+        (**self).another_server(now);
     }
 
     fn node(&mut self) -> Option<Bytes> {
@@ -201,6 +209,15 @@ impl Upstream {
     pub fn lost(&mut self, now: Instant, error: Option<String>, retry_at: Instant) -> Connection {
         let responded = matches!(self.link, Link::Up { responded: true });
         self.down(now, error.filter(|_| !responded), retry_at.saturating_duration_since(now))
+    }
+
+    /// Another server is to be connected to, now: what came of attempts at the one before says nothing of it, and no version that
+    /// that gave is named to it (see [`Stream::of_another_server`]).
+    pub fn lead_elsewhere(&mut self, now: Instant) -> Connection {
+        self.backoff.reset();
+        let connection = self.down(now, None, Duration::ZERO);
+        self.stream.of_another_server(now);
+        connection
     }
 
     /// The origin is there again: if it is waited for, then no longer than until `at`.
@@ -326,6 +343,20 @@ mod tests {
         assert_eq!(lost, Connection::Disconnected { error: Some("gone".into()), retry_at: at(30) });
         upstream.retry_by(at(5));
         assert!(!upstream.should_connect(at(4)) && upstream.should_connect(at(5)));
+    }
+
+    #[test]
+    fn another_server_is_connected_to_at_once_however_long_the_one_before_was_waited_for() {
+        let now = Instant::now();
+        let mut upstream = upstream(now);
+        for _ in 0..9 {
+            upstream.connected(now);
+            upstream.disconnected(now, None, u64::MAX);
+        }
+        assert!(!upstream.should_connect(now));
+        assert_eq!(upstream.lead_elsewhere(now), Connection::Disconnected { error: None, retry_at: now });
+        assert!(upstream.should_connect(now));
+        assert_eq!(wait(&upstream.disconnected(now, None, u64::MAX), now).as_millis(), 500);
     }
 
     #[test]

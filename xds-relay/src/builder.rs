@@ -26,6 +26,7 @@ use crate::logging::{Logging, SetLog};
 use crate::metrics::Metrics;
 use crate::origins::{Connections, Origins};
 use crate::pages::Pages;
+use crate::reached::Reached;
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
 use crate::reload::{Parts, Reloader, Reloads, Spoken};
 use crate::serve::{Guards, Layered, Relay};
@@ -281,7 +282,9 @@ impl RelayBuilder {
         };
         let logging = Arc::new(Logging::new(config.log.clone(), log));
         let reloads = Arc::<Reloads>::default();
-        let pages = Arc::new(Pages::new(&config, core.clone(), logging.clone(), reloads.clone()));
+        let reached = Arc::new(Reached::new(&config));
+        let pages = Pages::new(&config, core.clone(), reached.clone(), logging.clone(), reloads.clone());
+        let pages = Arc::new(pages);
         if let Some(registry) = registry {
             export(&pages, &registry)?;
         }
@@ -292,6 +295,7 @@ impl RelayBuilder {
             access: access.clone(),
             spoken,
             connections: connections.clone(),
+            reached,
             logging,
             reloads,
         };

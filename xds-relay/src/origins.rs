@@ -104,11 +104,15 @@ impl Connections {
         self.reports.clone()
     }
 
-    /// Has those to an origin lead to as many others: see [`Pool::lead_to`].
-    pub(crate) fn lead_to(&self, origin: usize, endpoints: &[Endpoint]) {
+    /// Has those to an origin lead to as many others, of the same servers (see [`Pool::lead_to`]) or of others in their place (see
+    /// [`Pool::lead_elsewhere`]).
+    pub(crate) fn lead_to(&self, origin: usize, endpoints: &[Endpoint], elsewhere: bool) {
         let pools = self.origins.get(origin).into_iter().flatten().zip(endpoints);
         let reports = self.reports.iter().zip(endpoints).filter(|_| origin == self.default_origin);
-        pools.chain(reports).for_each(|(pool, endpoint)| pool.lead_to(endpoint.clone()));
+        pools.chain(reports).for_each(|(pool, endpoint)| match elsewhere {
+            true => pool.lead_elsewhere(endpoint.clone()),
+            false => pool.lead_to(endpoint.clone()),
+        });
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Pages {
     core: Arc<RelayCore>,
     draining: AtomicBool,
     ready_when: ReadyWhen,
-    reached: Reached,
+    reached: Arc<Reached>,
     started: Instant,
     content: Content,
     logging: Arc<Logging>,
@@ -29,8 +29,14 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    pub(crate) fn new(config: &Config, core: Arc<RelayCore>, logging: Arc<Logging>, reloads: Arc<Reloads>) -> Self {
-        let (ready_when, reached) = (config.ready_when, Reached::new(config));
+    pub(crate) fn new(
+        config: &Config,
+        core: Arc<RelayCore>,
+        reached: Arc<Reached>,
+        logging: Arc<Logging>,
+        reloads: Arc<Reloads>,
+    ) -> Self {
+        let ready_when = config.ready_when;
         let (draining, started, content) = (AtomicBool::new(false), Instant::now(), Content::default());
         Self { core, draining, ready_when, reached, started, content, logging, reloads }
     }

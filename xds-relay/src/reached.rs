@@ -21,7 +21,7 @@ struct Origin {
     position: usize,
     name: String,
     /// One is enough.
-    servers: Vec<ServerAddress>,
+    servers: Mutex<Vec<ServerAddress>>,
     state: Mutex<State>,
 }
 
@@ -36,7 +36,7 @@ enum State {
 impl Reached {
     pub(crate) fn new(config: &Config) -> Self {
         let origins = config.origins.iter().enumerate().filter_map(|(position, origin)| {
-            let servers = origin.kind.servers()?.to_vec();
+            let servers = Mutex::new(origin.kind.servers()?.to_vec());
             let (name, state) = (origin.name.clone(), Mutex::new(State::Untried));
             Some(Origin { position, name, servers, state })
         });
@@ -50,12 +50,20 @@ impl Reached {
         (!missing.is_empty()).then(|| missing.join("; "))
     }
 
+    /// An origin has these servers from now on. What was reached was.
+    pub(crate) fn lead_to(&self, position: usize, servers: &[ServerAddress]) {
+        for origin in self.0.iter().filter(|origin| origin.position == position) {
+            *lock(&origin.servers) = servers.to_vec();
+        }
+    }
+
     /// Tries them until each took a connection.
     pub(crate) async fn reach(&self) {
         loop {
             let missing = || self.0.iter().filter(|origin| origin.missing().is_some());
             for origin in missing() {
-                let tried = first_to_take(&origin.servers).await;
+                let servers = lock(&origin.servers).clone();
+                let tried = first_to_take(&servers).await;
                 *lock(&origin.state) = tried.map_or_else(State::Failed, |()| State::Reached);
             }
             if missing().next().is_none() {
@@ -69,7 +77,7 @@ impl Reached {
 impl Origin {
     fn missing(&self) -> Option<String> {
         let Self { name, servers, state, .. } = self;
-        let targets: Vec<_> = servers.iter().map(ServerAddress::target).collect();
+        let targets: Vec<_> = lock(servers).iter().map(ServerAddress::target).collect();
         let took_none = format!("origin {name:?} ({}) took no connection yet", targets.join(", "));
         match &*lock(state) {
             State::Untried => Some(took_none),
@@ -119,6 +127,8 @@ mod tests {
         assert_eq!(reached.missing(|_| false), Some(format!("{b}; {c}")));
         assert_eq!(reached.missing(|origin| origin == 1).as_deref(), Some(c));
         assert_eq!(reached.missing(|origin| origin > 0), None);
+        reached.lead_to(1, &["http://d:1".parse().unwrap()]);
+        assert_eq!(reached.missing(|origin| origin == 2).unwrap(), b.replace("b:1", "d:1"));
     }
 
     #[cfg(unix)]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use self::differences::differences;
 pub(crate) use self::otherwise::Spoken;
-use self::otherwise::reached_otherwise;
+use self::otherwise::{Otherwise, reached_otherwise};
 use crate::admin_access::{AdminAccess, admin_tokens};
 use crate::api::ConfigState;
 use crate::causes::with_causes;
@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::lock::lock;
 use crate::logging::Logging;
 use crate::origins::{Connections, endpoints};
+use crate::reached::Reached;
 use crate::relay_core::RelayCore;
 
 /// Has a running relay go by another configuration, as far as it can: see [`Reloader::apply`].
@@ -69,6 +70,7 @@ pub(crate) struct Parts {
     pub(crate) access: Arc<AdminAccess>,
     pub(crate) spoken: Spoken,
     pub(crate) connections: Connections,
+    pub(crate) reached: Arc<Reached>,
     pub(crate) logging: Arc<Logging>,
     pub(crate) reloads: Arc<Reloads>,
 }
@@ -96,7 +98,8 @@ impl Reloader {
 
     /// Goes by another configuration where a relay that runs can, all at once: `clients`, where `listen` and `tls` are as they run;
     /// the files of `tls` and `admin.tls`, where there were some, and `client_ca` where there was one; of origins that are otherwise as
-    /// they run `tls`, `token`, `keepalive` and `streams_per_connection`; `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
+    /// they run `tls`, `token`, `keepalive` and `streams_per_connection`, and a `server` in place of another, unless what origins said is
+    /// kept over a restart; `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
     /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be. All else needs a restart, and stays as it was.
     ///
     /// Streams that are open go on, but for those of clients that may not be there any more, which are ended as denied, and
@@ -152,13 +155,14 @@ impl Parts {
         let (rules, tokens) = (Rules::load(config)?, admin_tokens(config)?);
         let before = running.clone();
         let files = self.spoken.read(running, config)?;
-        let moved = reached_otherwise(running, config);
-        let moved = moved.into_iter().map(|(at, origin)| Ok((at, origin, endpoints(config, origin)?)));
+        let moved = reached_otherwise(running, config, self.core.keeps);
+        let moved = moved.into_iter().map(|otherwise| Ok((endpoints(config, otherwise.origin)?, otherwise)));
         let moved = moved.collect::<Result<Vec<_>, Error>>()?;
         // From here on nothing fails.
         self.spoken.replace(files, running, config);
-        for (at, origin, endpoints) in moved {
-            self.connections.lead_to(at, &endpoints);
+        for (endpoints, Otherwise { at, origin, elsewhere }) in moved {
+            self.connections.lead_to(at, &endpoints, elsewhere);
+            self.reached.lead_to(at, origin.kind.servers().unwrap_or_default());
             running.origins.iter_mut().skip(at).take(1).for_each(|running| running.clone_from(origin));
         }
         // Rules go by how clients come: by certificates that are not asked for yet, all would be refused.

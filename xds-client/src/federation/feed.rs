@@ -1,6 +1,7 @@
 //! What comes over one stream from an origin, on its way to the scopes it belongs to; and what they want, to the origin.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -216,8 +217,9 @@ impl Consumer for Feed {
         let said = Some(update.version.as_str()).filter(|version| !version.is_empty()).map(Version::from);
         // Rule 33: equal versions of a type mean equal content, and what a delta origin says beside it means nothing.
         let protocol = self.server.protocol;
+        let replaces = self.server.replaces.load(Ordering::Relaxed);
         let versions = |of_several: bool| match protocol {
-            Protocol::Sotw if !of_several => (said.clone(), None),
+            Protocol::Sotw if !of_several && !replaces => (said.clone(), None),
             Protocol::Sotw | Protocol::Delta => (None, said.clone()),
         };
         let (scopes, server) = (self.scopes.clone(), self.server.clone());
@@ -297,6 +299,18 @@ impl Consumer for Feed {
                 }
             }
         }
+    }
+
+    /// Nothing that the one before said of itself says anything of this one; what it gave is served on.
+    fn another_server(&mut self, _: Instant) {
+        self.server.replaces.store(true, Ordering::Relaxed);
+        self.settling.another_server();
+        self.dropped.clear();
+        self.reachable.forget();
+        let before = std::mem::take(&mut *lock(&self.state));
+        drop(before);
+        self.was_there = None;
+        self.scopes.all().iter().for_each(|(seat, scope)| scope.another_server(seat.server));
     }
 
     fn selector(&self) -> Selector {

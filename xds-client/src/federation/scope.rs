@@ -15,6 +15,7 @@ use xdstp_cache::{Cache, Options, Resource, SubscriberId, TypeUrl, Version, Woke
 use crate::federation::demand::{Demand, Linger};
 use crate::federation::lock::lock;
 use crate::federation::request_room::RequestRoom;
+use crate::federation::scope::of_others::OfOthers;
 use crate::federation::scope::recall::Recall;
 use crate::federation::scope::said_gone::SaidGone;
 use crate::federation::scope::several::Several;
@@ -32,6 +33,7 @@ mod choosing;
 mod filling;
 mod hearing;
 pub(crate) mod look;
+mod of_others;
 mod other_names;
 mod recall;
 mod recalling;
@@ -108,6 +110,7 @@ struct State {
     reach: hearing::Reach,
     /// Its servers, where there are several.
     several: Option<Box<Several>>,
+    of_others: OfOthers,
     /// When its origin said last what all there is is, if it does.
     filled_at: Option<Instant>,
 }
@@ -200,6 +203,7 @@ impl Scope {
             said_gone: SaidGone::default(),
             reach: hearing::Reach::default(),
             several: None,
+            of_others: OfOthers::default(),
             filled_at: None,
         };
         let shared = !matches!(key.of_all(), ScopeKey::Private(_));
@@ -291,7 +295,8 @@ impl Scope {
     /// Nobody wants anything of it any more, and since when. It remembers what went, and of an authoritative origin what goes, for
     /// those who come back (rule 100): none once there is nothing to remember.
     pub(crate) fn rest(&self, now: Instant) -> Option<Instant> {
-        let State { cache, demand, rests_since, several, .. } = &mut *self.lock();
+        let State { cache, demand, rests_since, several, of_others, .. } = &mut *self.lock();
+        of_others.clear();
         several.iter_mut().for_each(|several| several.rest());
         demand.iter_mut().for_each(|demand| demand.close_behind(1));
         let since = *rests_since.get_or_insert(now);

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use xds_transport::{Protocol, TypeRules};
@@ -31,6 +32,8 @@ pub(crate) struct Server {
     pub(crate) observer: Arc<dyn Observer>,
     /// What an operator should look at where it has a stream and requests, and says nothing for long.
     pub(crate) silent_hint: &'static str,
+    /// It took the place of another one: versions of the two say nothing of each other.
+    pub(crate) replaces: AtomicBool,
 }
 
 /// How a stream to a server is doing.

@@ -1,6 +1,7 @@
 //! The servers that an origin is reached at, and the streams to them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
 
 use xds_transport::{Protocol, TypeRules};
@@ -138,6 +139,7 @@ impl OneServer {
             alike: Alike::default(),
             observer: settings.observer,
             silent_hint: settings.silent_hint,
+            replaces: AtomicBool::default(),
         };
         // Over delta what does not fit goes into the next request.
         let room = (protocol == Protocol::Sotw).then(|| RequestRoom::new(max_request_bytes));

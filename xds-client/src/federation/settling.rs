@@ -196,6 +196,11 @@ impl Settling {
         Settled { begun: std::mem::take(&mut self.unshown).into_iter().collect(), complete: Vec::new() }
     }
 
+    /// The next stream is to another server, which cannot say of anything that it is as it was.
+    pub(crate) fn another_server(&mut self) {
+        self.before.clear();
+    }
+
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let doubtful_at = self.doubtful.first().map(|(at, _)| *at);
         [self.shown_at(), self.silent_at(), doubtful_at].into_iter().flatten().min()

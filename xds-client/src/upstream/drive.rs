@@ -59,6 +59,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
     };
     let mut upstream = Upstream::new(stream, endpoint.backoff.clone(), now());
     let (mut returned, mut replaced) = (pool.returned(), pool.replaced());
+    let mut server = replaced.borrow().server;
     let mut link = Link::Down;
     loop {
         consumer.commands(now(), &mut |command| upstream.apply(command));
@@ -97,8 +98,14 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
                 link.tell_received(&mut upstream, &mut consumer);
                 link = Link::Down;
                 returned = pool.returned();
-                let connection = upstream.lost(now(), None, now());
+                let next = replaced.borrow().server;
+                let is_another = std::mem::replace(&mut server, next) != next;
+                let connection =
+                    if is_another { upstream.lead_elsewhere(now()) } else { upstream.lost(now(), None, now()) };
                 consumer.connection(now(), connection);
+                if is_another {
+                    consumer.another_server(now());
+                }
                 continue;
             }
             // What came in before a time is over counts as before it.

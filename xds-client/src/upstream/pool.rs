@@ -28,7 +28,15 @@ const UNSAID: Duration = Duration::from_secs(1);
 /// for more there is another, and one without streams is closed. When the origin cannot be reached, one attempt is made
 /// for all. Clones are the same pool.
 #[derive(Clone)]
-pub struct Pool(Arc<watch::Sender<Arc<Shared>>>);
+pub struct Pool(Arc<watch::Sender<Target>>);
+
+/// Where the connections of a pool lead.
+#[derive(Clone)]
+pub(super) struct Target {
+    /// Which server that is, of all that the pool has led to.
+    pub(super) server: u64,
+    shared: Arc<Shared>,
+}
 
 /// The connections to one endpoint.
 pub(super) struct Shared {
@@ -77,10 +85,10 @@ impl Pool {
         let (returned, _) = watch::channel(());
         let (endpoint, connect) = (Arc::new(endpoint), Box::new(connect));
         let shared = Shared { endpoint, connect, state: Mutex::new(state), returned };
-        Self(Arc::new(watch::Sender::new(Arc::new(shared))))
+        Self(Arc::new(watch::Sender::new(Target { server: 0, shared: Arc::new(shared) })))
     }
 
-    /// From now on connections are to another endpoint. Streams that the pool opened lose their connection, and are opened again
+    /// From now on connections are to another endpoint of the same server. Streams that the pool opened lose their connection, and are opened again
     /// there, at once and with all that they know, as if their origin had ended them. How a stream goes on stays as it was when it
     /// was [spawned](Self::spawn): what it speaks, and its limits. Streams of other [places](Self::place) go on.
     ///
@@ -94,20 +102,39 @@ impl Pool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn lead_to(&self, endpoint: Endpoint) {
-        self.replace(Self::new(endpoint));
+        self.replace(&Self::new(endpoint), false);
     }
 
-    /// The same, as another pool would.
-    pub(super) fn replace(&self, other: Self) {
-        self.0.send_replace(other.current());
+    /// The same to another server, of which nothing is known by what the one before said: each stream asks it for all that is wanted
+    /// without any version, and its consumer is [told](Consumer::another_server) before it is connected.
+    ///
+    /// ```
+    /// use xdstp_client::{Endpoint, upstream::Pool};
+    ///
+    /// let pool = Pool::new(Endpoint::new("http://old.example:18010")?);
+    /// pool.lead_elsewhere(Endpoint::new("http://new.example:18010")?);
+    /// assert!(format!("{pool:?}").contains("new.example"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn lead_elsewhere(&self, endpoint: Endpoint) {
+        self.replace(&Self::new(endpoint), true);
+    }
+
+    /// Either, as another pool would.
+    pub(super) fn replace(&self, other: &Self, is_another_server: bool) {
+        let shared = other.current();
+        self.0.send_modify(|target| {
+            target.shared = shared;
+            target.server += u64::from(is_another_server);
+        });
     }
 
     fn current(&self) -> Arc<Shared> {
-        self.0.borrow().clone()
+        self.0.borrow().shared.clone()
     }
 
-    /// Tells that connections are to another endpoint.
-    pub(super) fn replaced(&self) -> watch::Receiver<Arc<Shared>> {
+    /// Tells that connections lead elsewhere.
+    pub(super) fn replaced(&self) -> watch::Receiver<Target> {
         self.0.subscribe()
     }
 

@@ -1,27 +1,54 @@
-//! What is reached, and shown, in another way: the same servers over other connections, TLS by other files.
+//! What is reached, and shown, in another way: servers over other connections, or others in their place; TLS by other files.
 
 use std::sync::Arc;
 
-use crate::config::{Config, ListenTls, Origin};
+use crate::config::{Config, ListenTls, Origin, OriginKind};
 use crate::error::Error;
 use crate::tls::{Downstream, Replacement, With};
 
-/// The origins that are what they are, and are reached otherwise from now on, each at its position as the relay runs.
-pub(super) fn reached_otherwise<'a>(running: &Config, config: &'a Config) -> Vec<(usize, &'a Origin)> {
-    let same = |origin: &Origin| config.origins.iter().find(|other| other.name == origin.name);
-    let with_other = running.origins.iter().enumerate().filter_map(|(at, origin)| Some((at, origin, same(origin)?)));
-    let moved = with_other.filter(|(_, origin, other)| origin != other && is_same_but_for_the_way(origin, other));
-    moved.map(|(at, _, other)| (at, other)).collect()
+/// An origin that is reached otherwise from now on.
+pub(super) struct Otherwise<'a> {
+    /// Its position as the relay runs.
+    pub(super) at: usize,
+    pub(super) origin: &'a Origin,
+    /// At another server than before, of which nothing is known by what that said.
+    pub(super) elsewhere: bool,
 }
 
-/// Whether both are the same servers, which are asked for the same: of others nothing is known by what these said, and versions
-/// that these gave say nothing to them.
+/// The origins that are what they are but for how they are reached. Where what they said is `kept`, it is kept as what these servers
+/// said.
+pub(super) fn reached_otherwise<'a>(running: &Config, config: &'a Config, kept: bool) -> Vec<Otherwise<'a>> {
+    let otherwise = |(at, before): (usize, &Origin)| {
+        let origin = config.origins.iter().find(|other| other.name == before.name).filter(|other| *other != before)?;
+        let elsewhere = before.kind != origin.kind;
+        let may_move = || !kept && is_another_server(&before.kind, &origin.kind);
+        (is_same_but_for_the_way(before, origin) && (!elsewhere || may_move())).then_some(Otherwise {
+            at,
+            origin,
+            elsewhere,
+        })
+    };
+    running.origins.iter().enumerate().filter_map(otherwise).collect()
+}
+
+/// Whether both are servers that are asked for the same.
 fn is_same_but_for_the_way(origin: &Origin, other: &Origin) -> bool {
     let mut same = origin.clone();
+    same.kind.clone_from(&other.kind);
     same.tls.clone_from(&other.tls);
     same.token.clone_from(&other.token);
     (same.keepalive, same.streams_per_connection) = (other.keepalive, other.streams_per_connection);
     same == *other && origin.kind.servers().is_some()
+}
+
+/// Whether one server took the place of another, which is spoken to alike. Of several it is said, and counted, which is which.
+fn is_another_server(before: &OriginKind, after: &OriginKind) -> bool {
+    match (before, after) {
+        (OriginKind::Server { servers: before, protocol }, OriginKind::Server { servers: after, protocol: spoken }) => {
+            before.len() == 1 && after.len() == 1 && protocol == spoken
+        }
+        _ => false,
+    }
 }
 
 /// What clients, and who looks at the admin pages, are spoken to with.
@@ -84,19 +111,27 @@ mod tests {
         let a = "{ name: a, server: 'a:1', authorities: [x] }";
         let several = "{ name: s, servers: ['s:1', 's:2'] }";
         let before = config(&format!("[{a}, {several}]"));
-        let of = |first: &str, second: &str| {
+        let of_kept = |kept: bool, first: &str, second: &str| {
             let after = config(&format!("[{first}, {second}]"));
-            let moved = reached_otherwise(&before, &after);
-            moved.into_iter().map(|(at, origin)| (at, origin.name.clone())).collect::<Vec<_>>()
+            let moved = reached_otherwise(&before, &after, kept);
+            moved.into_iter().map(|of| (of.at, of.origin.name.clone(), of.elsewhere)).collect::<Vec<_>>()
         };
+        let of = |first: &str, second: &str| of_kept(false, first, second);
         let moved = "{ name: a, server: 'a:1', authorities: [x], keepalive: 1m }";
         assert_eq!(of(a, several), []);
-        assert_eq!(of(moved, several), [(0, "a".to_owned())]);
-        assert_eq!(of(several, moved), [(0, "a".to_owned())], "by its name");
-        assert_eq!(of(a, "{ name: s, servers: ['s:1', 's:2'], streams_per_connection: 1 }"), [(1, "s".to_owned())]);
+        assert_eq!(of(moved, several), [(0, "a".to_owned(), false)]);
+        assert_eq!(of(several, moved), [(0, "a".to_owned(), false)], "by its name");
+        assert_eq!(of_kept(true, moved, several), [(0, "a".to_owned(), false)]);
+        assert_eq!(
+            of(a, "{ name: s, servers: ['s:1', 's:2'], streams_per_connection: 1 }"),
+            [(1, "s".to_owned(), false)]
+        );
+        let elsewhere = "{ name: a, server: 'b:1', authorities: [x], keepalive: 1m }";
+        assert_eq!(of(elsewhere, several), [(0, "a".to_owned(), true)]);
+        assert_eq!(of_kept(true, elsewhere, several), [], "what is kept is another's");
         for more in [
-            "server: 'b:1', authorities: [x]",
             "servers: ['a:1', 'b:1'], authorities: [x]",
+            "server: 'b:1', authorities: [x], protocol: sotw",
             "server: 'a:1', authorities: [y]",
             "server: 'a:1', authorities: [x], protocol: sotw",
             "server: 'a:1', authorities: [x], xdstp: by_node",
@@ -104,7 +139,7 @@ mod tests {
             assert_eq!(of(&format!("{{ name: a, keepalive: 1m, {more} }}"), several), [], "{more}");
         }
         for other in
-            ["{ name: s, servers: ['s:2', 's:1'], keepalive: 1m }", "{ name: b, server: 'a:1', keepalive: 1m }"]
+            ["{ name: s, servers: ['s:1', 's:3'], keepalive: 1m }", "{ name: b, server: 'a:1', keepalive: 1m }"]
         {
             assert_eq!(of(a, other), [], "{other}");
         }

@@ -7,6 +7,7 @@ mod support;
 mod absence;
 mod aggregation;
 mod aliases;
+mod another_server;
 mod conversion;
 mod counters;
 mod denied;

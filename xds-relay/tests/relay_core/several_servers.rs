@@ -258,6 +258,7 @@ fn client_rule_069_who_is_back_is_told_no_version_of_what_another_changed_meanwh
         let mut world = World::with_servers(upstream, 2);
         for at in 0..2 {
             let body = ["first", "second"][at];
+            put_as(&mut world, at, CLUSTERS, "x", "1", body);
             put_as(&mut world, at, ENDPOINTS, "a", "1", body);
             put_as(&mut world, at, ENDPOINTS, "b", "1", "same");
             put_as(&mut world, at, ENDPOINTS, "c", "1", "same");
@@ -265,10 +266,13 @@ fn client_rule_069_who_is_back_is_told_no_version_of_what_another_changed_meanwh
         }
         let client = world.client(downstream, "n");
         world.subscribe(client, ENDPOINTS, &["a", "b"]);
+        // By two interests, of which one holds it while the other is asked for anew.
+        world.subscribe(client, CLUSTERS, &["*", "x"]);
         world.advance(SECOND);
         world.set_up(0, false);
         world.subscribe(client, ENDPOINTS, &["c"]);
         world.advance(SECOND);
+        assert_eq!(world.clients[client].bodies(CLUSTERS), ["second"], "{upstream:?} {downstream:?}");
         assert_eq!(world.clients[client].bodies(ENDPOINTS), ["second", "same", "same"], "{upstream:?} {downstream:?}");
         world.asked(0);
         world.set_up(0, true);
@@ -276,6 +280,7 @@ fn client_rule_069_who_is_back_is_told_no_version_of_what_another_changed_meanwh
         let asked = world.asked(0).join(" ");
         assert!(!asked.contains("vv1") && !asked.contains("@1"), "{upstream:?} {downstream:?}: {asked}");
         assert_eq!(world.clients[client].bodies(ENDPOINTS), ["first", "same", "same"], "{upstream:?} {downstream:?}");
+        assert_eq!(world.clients[client].bodies(CLUSTERS), ["first"], "{upstream:?} {downstream:?}");
         assert_eq!(states(&world), [("answers", 1), ("not asked", 0)]);
     }
 }

@@ -152,12 +152,43 @@ async fn an_origin_that_is_reached_otherwise_is_resumed_on_another_connection_an
     say(&mut answers, "1", &[("x", "2", "two")]);
     assert_eq!(told(&mut holder).await, ["x=two"], "nothing came before that");
 
-    // What another server said is not known of this one.
+    // Where what is asked for is another thing, too, all of it waits.
     let (mut config, reloader) = (relay.reloader.config(), relay.reloader.clone());
-    config.origins[0] = xds_relay::config::Origin::server("up", "http://127.0.0.1:1".parse().unwrap());
+    config.origins[0].keepalive *= 2;
+    config.origins[0].authorities.push("shop".to_owned());
     let reloaded = tokio::task::spawn_blocking(move || reloader.apply(config)).await.unwrap().unwrap();
     assert_eq!(reloaded.applied, [""; 0]);
-    assert_eq!(reloaded.needs_restart, ["origins[0].keepalive", "origins[0].server"]);
+    assert_eq!(reloaded.needs_restart, ["origins[0].authorities", "origins[0].keepalive"]);
     say(&mut answers, "2", &[("x", "3", "three")]);
     assert_eq!(told(&mut holder).await, ["x=three"]);
+}
+
+#[tokio::test]
+async fn another_server_takes_the_place_of_one_and_clients_are_told_what_differs() {
+    let (a, b) = (Origin::listen().await, Origin::listen().await);
+    let relay = Running::start(&format!("[{{ name: up, server: '{}' }}]", a.address())).await;
+    let mut holder = client(&relay, &["x", "y"]).await;
+    let mut by_a = a.accept().await;
+    assert_eq!(first(&asked(&mut by_a).await), (["x", "y"].into(), vec![]));
+    let mut of_a = by_a.respond();
+    say(&mut of_a, "1", &[("x", "1", "one"), ("y", "1", "one")]);
+    let mut held = told(&mut holder).await;
+    held.sort();
+    assert_eq!(held, ["x=one", "y=one"]);
+
+    let (mut config, reloader) = (relay.reloader.config(), relay.reloader.clone());
+    let server = format!("http://{}", b.address()).parse().unwrap();
+    config.origins[0] = xds_relay::config::Origin::server("up", server);
+    let reloaded = tokio::task::spawn_blocking(move || reloader.apply(config)).await.unwrap().unwrap();
+    assert_eq!((reloaded.applied, reloaded.needs_restart), (vec!["origins[0].server".to_owned()], vec![]));
+    while let Ok(Some(_)) = by_a.receiving.message().await {}
+    let mut by_b = b.accept().await;
+    assert_eq!(first(&asked(&mut by_b).await), (["x", "y"].into(), vec![]), "no version that the other gave");
+    let mut of_b = by_b.respond();
+    say(&mut of_b, "1", &[("x", "other", "one"), ("y", "1", "two")]);
+    assert_eq!(told(&mut holder).await, ["y=two"], "what is equal is not sent, whatever it is called");
+    // What is under its name on the pages is what it is now.
+    let page = page(relay.admin.unwrap(), "/metrics").await;
+    assert!(page.contains("\nxds_relay_upstream_connected{origin=\"up\"} 1\n"), "{page}");
+    assert!(page.contains("\nxds_relay_upstream_connects_total{origin=\"up\"} 2\n"), "{page}");
 }

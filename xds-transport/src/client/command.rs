@@ -32,8 +32,8 @@ pub enum Command {
     /// not so, [`Update::lacking`](crate::client::Update::lacking) says what is not there.
     Hold(TypeUrl, Vec<(ResourceName, Resource<Frame>)>, Vec<Interest>),
     /// What is in use of a type is not what this origin gave last: another one in its place did since. Over SotW the next
-    /// stream names no version of it, so that everything is sent; over delta each resource has a version of its own, and
-    /// what is unsubscribed has none.
+    /// stream names no version of it, so that everything is sent; over delta it names none of any resource that is held, and
+    /// what is unsubscribed is not.
     Forget(TypeUrl),
     /// Of these something was refused, and so what came before of them is not in use any more: the next stream names no version
     /// of it, so that it is sent again where it still counts.

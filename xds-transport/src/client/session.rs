@@ -108,6 +108,15 @@ impl Session {
         either!(self, session => session.disconnected());
     }
 
+    /// The next stream is to another server.
+    pub(crate) fn of_another_server(&mut self) {
+        self.common_mut().unfinished.forget_server();
+        self.forget();
+        if let Self::Sotw(session) = self {
+            session.doubt_held();
+        }
+    }
+
     /// Whether one request, of up to so many bytes, may name this too: over SotW it names all that is wanted.
     pub(crate) fn has_room(&self, interest: &Interest, max_request_size: usize) -> bool {
         match self {
@@ -142,10 +151,12 @@ impl Session {
         }
     }
 
-    /// What is in use is of another origin since. Over delta it is the user who unsubscribes it.
+    /// What is in use is of another origin since. Over delta it is the user who unsubscribes it, but what is asked for by more than
+    /// one interest is held by one of them all the time.
     pub(crate) fn forget(&mut self) {
-        if let Self::Sotw(session) = self {
-            session.forget();
+        match self {
+            Self::Delta(session) => session.common.held.doubt_all(),
+            Self::Sotw(session) => session.forget(),
         }
     }
 

@@ -155,6 +155,31 @@ impl Stream {
         }
     }
 
+    /// The next stream is to another server, which has what it is asked for, or has not: what is held stays in use, and what the one
+    /// before called it says nothing to this one. It is asked for all that is wanted, and to say of all that is held that it is
+    /// there, or gone. A stream that is open is over.
+    ///
+    /// ```
+    /// # use std::{sync::Arc, time::Instant};
+    /// # use bytes::Bytes;
+    /// # use xds_transport::{Protocol, TypeRules, client::{Command, Interest, Stream}};
+    /// let mut stream = Stream::new(Protocol::Delta, Bytes::new(), Arc::new(TypeRules::envoy()));
+    /// stream.apply(Command::Subscribe("example.com/T".into(), Interest::Wildcard));
+    /// let now = Instant::now();
+    /// stream.connected(now);
+    /// assert!(stream.poll_transmit(now).is_some());
+    /// stream.of_another_server(now);
+    /// assert!(stream.poll_transmit(now).is_none());
+    /// stream.connected(now);
+    /// assert!(stream.poll_transmit(now).is_some());
+    /// ```
+    pub fn of_another_server(&mut self, now: Instant) {
+        if self.connected {
+            self.disconnected(now);
+        }
+        self.sessions.values_mut().for_each(Session::of_another_server);
+    }
+
     /// Does what its user asks.
     pub fn apply(&mut self, command: Command) {
         match command {

@@ -1,6 +1,7 @@
 //! An origin written by hand, and a clock that only moves when told.
 
 mod aliases;
+mod another_server;
 mod delta;
 mod either;
 mod failures;

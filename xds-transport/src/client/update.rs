@@ -37,7 +37,7 @@ pub struct Update {
     pub changed: Vec<Changed>,
     /// Resources that came as they were because they were asked for again, by another name perhaps: who keeps what comes
     /// by what it was asked for has not seen them there (delta). And those that came as they are held after something else was
-    /// refused of them (SotW).
+    /// refused of them, or from another server (SotW).
     pub repeated: Vec<Changed>,
     /// Names that do not exist (any more). It may hold names that were never known (rule 72).
     pub removed: Vec<ResourceName>,

@@ -32,6 +32,13 @@ impl Reachable {
         self.turn(false);
     }
 
+    /// It is another server: nothing is known of that.
+    pub(super) fn forget(&mut self) {
+        if self.is.take().is_some() {
+            self.server.observer.reachable(&self.server.name, None);
+        }
+    }
+
     fn turn(&mut self, is: bool) {
         if self.is.replace(is) != Some(is) {
             self.server.observer.reachable(&self.server.name, Some(is));
@@ -41,8 +48,6 @@ impl Reachable {
 
 impl Drop for Reachable {
     fn drop(&mut self) {
-        if self.is.is_some() {
-            self.server.observer.reachable(&self.server.name, None);
-        }
+        self.forget();
     }
 }

@@ -1,5 +1,7 @@
 //! What of an update from an origin belongs to which scope.
 
+use std::sync::atomic::Ordering;
+
 use xds_transport::client::Update;
 use xds_transport::{Protocol, Rejected};
 use xdstp_cache::{Interest, ResourceError, TypeUrl};
@@ -31,6 +33,7 @@ impl Feed {
         }
         let never_shared = self.server.rules.of(&type_url).never_shared;
         let server = self.server.clone();
+        let replaces = server.replaces.load(Ordering::Relaxed);
         let origin_of = |name: &ResourceName| server.authorities.origin_of(name.authority());
         for mut changed in changed.into_iter().chain(repeated) {
             // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
@@ -61,7 +64,7 @@ impl Feed {
             };
             // They are all of one origin.
             let of_several = places.of_origin(last).is_some_and(|of_origin| of_origin.has_several);
-            if of_several && !places.scope(last).is_some_and(|scope| scope.is_watched()) {
+            if (of_several || replaces) && !places.scope(last).is_some_and(|scope| scope.is_watched()) {
                 // Equal versions of different servers say nothing to clients: only the content does.
                 changed.resource = changed.resource.value.into_resource(None);
             }

@@ -70,8 +70,8 @@ pub(super) struct Batch<'a> {
     pub(super) by_alias: bool,
     /// The scope is shared, and holds only stubs of what must not be.
     pub(super) shared: bool,
-    /// The scope has several servers.
-    pub(super) several: bool,
+    /// What is here may be of different servers.
+    pub(super) of_others: bool,
     /// Who uses the scope is one program.
     pub(super) watched: bool,
 }
@@ -96,7 +96,7 @@ impl Batch<'_> {
             self.restated.add(Restated { resources: 1, first: Some(name.clone()) });
         }
         // What another server gave may be equal, and live for another time.
-        if (touched || self.several)
+        if (touched || self.of_others)
             && let Some(held) = edit.value_mut(type_url, &name)
         {
             held.refresh(ttl, expires);
@@ -158,6 +158,14 @@ impl Batch<'_> {
         for collection in complete.iter().filter(is_wanted) {
             edit.answered(type_url, collection);
             edit.confirm(type_url, collection);
+        }
+    }
+
+    /// What is here is not of one version any more, once another server than the one that gave it speaks. Before anybody sees any of
+    /// that.
+    pub(super) fn doubt_version(&mut self) {
+        if self.of_others && self.demand.is_some_and(|demand| demand.wants_type(self.type_url)) {
+            self.edit.set_type_version(self.type_url, None);
         }
     }
 

@@ -4,18 +4,17 @@
 //! the server's own: who answers in place of another is asked for all that is wanted as if nothing of it were here, and what is
 //! equal to that is no news.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use xds_transport::Frame;
 use xds_transport::client::Command;
-use xdstp_cache::{Cache, Cause, Interest, Resource, ResourceError, TypeUrl, Version};
+use xdstp_cache::{Cache, Resource, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use super::several::Several;
 use super::{Scope, State};
-use crate::federation::changes::Changes;
 use crate::federation::choice::{Standing, Turn};
 use crate::federation::demand::Wish;
 #[cfg(test)]
@@ -97,7 +96,9 @@ impl Scope {
     /// counted before.
     pub(crate) fn answered(&self, server: usize) -> bool {
         let mut state = self.lock();
-        let State { several: Some(several), demand: Some(demand), cache, .. } = &mut *state else { return false };
+        let State { several: Some(several), demand: Some(demand), cache, of_others, .. } = &mut *state else {
+            return false;
+        };
         if !several.choice.is_asked(server) {
             return false;
         }
@@ -108,19 +109,18 @@ impl Scope {
         }
         let closes = several.choice.answered(server) != Turn::Stays;
         demand.close_behind(server + 1);
+        let mut turn = None;
         if before != Some(server) {
-            several.switches += 1;
-            several.of_others.clear();
+            turn = Some(of_others.begin());
             // How far another one answered says nothing of this one.
             cache.origin_lost();
             #[cfg(test)]
             let server = if planted(Fault::KeepWordsOfOthers) { 0 } else { server };
             (0..server).for_each(|above| demand.ask_anew(above));
         }
-        let switch = several.switches;
         drop(state);
-        if before != Some(server) {
-            self.note_held(switch);
+        if let Some(turn) = turn {
+            self.note_held(turn);
             self.ask();
         }
         self.tell_reachable();
@@ -130,24 +130,6 @@ impl Scope {
             self.tell_switched();
         }
         switched
-    }
-
-    /// What is here is of others than the server that counts since then.
-    fn note_held(&self, switch: u64) {
-        let mut held: BTreeMap<TypeUrl, HashSet<ResourceName>> = BTreeMap::new();
-        let name = |stored: xdstp_cache::Stored<'_, Frame>| {
-            stored.resource.is_some().then(|| (stored.type_url.clone(), stored.name.clone()))
-        };
-        self.visit_stored(name, |stored| {
-            if let Some((type_url, name)) = stored {
-                held.entry(type_url).or_default().insert(name);
-            }
-        });
-        if let Some(several) = &mut self.lock().several
-            && several.switches == switch
-        {
-            several.of_others = held;
-        }
     }
 
     /// Others are asked than before, if that is `otherwise`: its supply does it.
@@ -213,63 +195,6 @@ impl State {
             && let Some(telling) = demand.telling_mut(server)
         {
             telling.holds = Some(0);
-        }
-    }
-
-    /// What the full state of a server does not have that surely answers it, is gone, whoever gave it, or said what is wrong with it:
-    /// another server, or the same before a restart.
-    pub(super) fn lose_lacking(&self, type_url: &TypeUrl, changes: &mut Changes) {
-        let lacking = std::mem::take(&mut changes.lacking);
-        #[cfg(test)]
-        if planted(Fault::KeepLacking) {
-            return;
-        }
-        let is_said = |error: &ResourceError| !matches!(error.cause, Cause::Silence | Cause::Deleted);
-        let is_known = |name: &ResourceName| {
-            self.cache.resource(type_url, name).is_some() || self.cache.error(type_url, name).is_some_and(is_said)
-        };
-        changes.removed.extend(lacking.into_iter().filter(is_known));
-    }
-
-    /// What other servers gave and the one that counts does not have: of a collection that is complete it has said all. What it
-    /// says nothing else of is not missing for that.
-    pub(super) fn forsake(&mut self, type_url: &TypeUrl, changes: &mut Changes) {
-        let Self { several: Some(several), demand, cache, .. } = self else { return };
-        let Some(of_others) = several.of_others.get_mut(type_url) else { return };
-        changes.missing.retain(|name| !of_others.contains(name));
-        let said = changes.changed.iter().map(|changed| &changed.name).chain(&changes.removed);
-        let said = said.chain(changes.errors.iter().map(|(name, _)| name));
-        said.chain(changes.refreshed.iter().map(|(name, _)| name)).for_each(|name| _ = of_others.remove(name));
-        let demand = demand.as_ref();
-        #[cfg(test)]
-        if planted(Fault::KeepMembersOfOthers) {
-            return;
-        }
-        for collection in &changes.complete {
-            if !demand.is_some_and(|demand| demand.wants(type_url, collection)) {
-                continue;
-            }
-            let within = |name: &ResourceName| match collection {
-                Interest::Name(glob) => name.answers(glob),
-                Interest::Wildcard => cache.wildcard_covers_xdstp() || name.is_opaque(),
-            };
-            let is_asked = |name: &ResourceName| demand.is_some_and(|demand| demand.asks_for_itself(type_url, name));
-            let gone: Vec<_> = of_others.iter().filter(|name| within(name) && !is_asked(name)).cloned().collect();
-            gone.iter().for_each(|name| _ = of_others.remove(name));
-            changes.removed.extend(gone);
-        }
-        if of_others.is_empty() {
-            several.of_others.remove(type_url);
-        }
-    }
-
-    /// What is as it is held is no news, whatever version another server has of it.
-    pub(super) fn keep_versions(&self, type_url: &TypeUrl, changes: &mut Changes) {
-        for changed in changes.changed.iter_mut().filter(|_| self.several.is_some()) {
-            let held = self.cache.resource(type_url, &changed.name);
-            if let Some(held) = held.filter(|held| held.digest() == changed.resource.digest()) {
-                changed.resource.version = held.version.clone();
-            }
         }
     }
 

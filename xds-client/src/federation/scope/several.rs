@@ -1,10 +1,6 @@
 //! What a scope of several servers knows of them.
 
-use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-
-use xdstp_cache::TypeUrl;
-use xdstp_uri::ResourceName;
 
 use crate::federation::choice::{Choice, Standing};
 #[cfg(test)]
@@ -18,10 +14,6 @@ pub(super) struct Several {
     names: Arc<[Arc<str>]>,
     /// Whether anything is wanted that nothing is known of.
     look: Look,
-    /// What is here of servers that are not asked any more, until the one that counts spoke of it.
-    pub(super) of_others: BTreeMap<TypeUrl, HashSet<ResourceName>>,
-    /// How often another one began to count.
-    pub(super) switches: u64,
 }
 
 /// How far it was looked whether anything is wanted that nothing is known of.
@@ -38,7 +30,7 @@ enum Look {
 impl Several {
     pub(super) fn new(names: Arc<[Arc<str>]>) -> Self {
         let choice = Choice::new(names.len());
-        Self { choice, names, look: Look::Due, of_others: BTreeMap::new(), switches: 0 }
+        Self { choice, names, look: Look::Due }
     }
 
     /// Something is wanted that nothing is known of.
@@ -49,7 +41,6 @@ impl Several {
     /// Nothing is wanted any more.
     pub(super) fn rest(&mut self) {
         let _ = self.choice.unwanted();
-        self.of_others.clear();
         self.look = Look::Due;
     }
 

@@ -46,7 +46,8 @@ impl Scope {
                     over = true;
                     return Woken::default();
                 }
-                let State { cache, demand, system_versions, several, said_gone, .. } = state;
+                let of_others = state.may_hold_of_others();
+                let State { cache, demand, system_versions, said_gone, .. } = state;
                 let mut batch = Batch {
                     type_url,
                     edit: cache.edit(now),
@@ -57,9 +58,10 @@ impl Scope {
                     bereft: &mut bereft,
                     by_alias,
                     shared: self.shared,
-                    several: several.is_some(),
+                    of_others,
                     watched,
                 };
+                batch.doubt_version();
                 over = pending.store(&mut batch, now);
                 if over {
                     batch.forget_bereft();
@@ -85,7 +87,8 @@ impl Scope {
         }
         state.lose_lacking(type_url, &mut changes);
         state.forsake(type_url, &mut changes);
-        if self.is_watched() {
+        // To the clients of a relay those of several servers have no versions but their content's.
+        if self.is_watched() || state.several.is_none() {
             state.keep_versions(type_url, &mut changes);
         }
         state.part(type_url, &changes);

@@ -67,6 +67,7 @@ fn server() -> Arc<Server> {
         alike: Default::default(),
         observer: Arc::new(()),
         silent_hint: "",
+        replaces: Default::default(),
     })
 }
 

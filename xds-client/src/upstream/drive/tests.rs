@@ -30,6 +30,9 @@ use crate::upstream::connect;
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const QUIET: Duration = Duration::from_secs(15);
 
+/// What a recorder that says what streams ended with says of that.
+const ANOTHER_SERVER: &str = "another server";
+
 type Log = Arc<Mutex<Vec<(u64, &'static str)>>>;
 
 /// Wants all clusters, and waits for a quarter of a minute of quiet.
@@ -104,6 +107,10 @@ impl Consumer for Recorder {
                 }
             },
         );
+    }
+
+    fn another_server(&mut self, _: Instant) {
+        let _ = self.errors.send(Some(ANOTHER_SERVER.to_owned()));
     }
 
     fn node(&mut self) -> Option<Bytes> {

@@ -13,9 +13,8 @@ use xds_transport::{Dialect, Protocol, TypeRules};
 use xdstp_client::Backoff;
 use xdstp_client::upstream::{Consumer, Upstream};
 
-use crate::support::Flag;
-use crate::support::SECOND;
 use crate::support::origin::Origin;
+use crate::support::{Feeder, Flag, Relay, SECOND, World};
 
 /// What is spoken with an origin: its protocol, and its form of TP2.
 pub(crate) fn spoken_with(origin: &config::Origin) -> (Protocol, Dialect) {
@@ -132,6 +131,14 @@ impl Link {
             }
             (None, None) => unreachable!(),
         }
+    }
+
+    /// What a driver does where its server is another one from now on.
+    fn lead_elsewhere(&mut self, now: Instant, origin: Option<&mut Origin>) {
+        self.end(origin);
+        let connection = self.upstream.lead_elsewhere(now);
+        self.consumer.connection(now, connection);
+        self.consumer.another_server(now);
     }
 
     pub(crate) fn drive(
@@ -275,6 +282,23 @@ impl Link {
         }
         let stream = Stream::new(self.protocol, settings);
         Ok(FarEnd { stream, ready_at: None, coming: None, routes, admitted, woken })
+    }
+}
+
+impl World {
+    /// Another feeder takes the place of a server of a relay, as where its configuration changes.
+    pub(crate) fn lead_elsewhere(&mut self, relay: usize, server: usize, to: Feeder) {
+        let Relay { dialed, links, fed_by, .. } = &mut self.relays[relay];
+        links.append(&mut dialed.lock().unwrap());
+        let before = std::mem::replace(&mut fed_by[server], to);
+        for link in links.iter_mut().filter(|link| link.origin == server) {
+            let origin = match before {
+                Feeder::Origin(at) => Some(&mut self.origins[at]),
+                Feeder::Relay(_) => None,
+            };
+            link.lead_elsewhere(self.now, origin);
+        }
+        self.settle();
     }
 }
 

@@ -175,6 +175,11 @@ impl Held {
         }
     }
 
+    /// The same of all.
+    pub(crate) fn doubt_all(&mut self) {
+        self.entries.table.iter_mut().for_each(|entry| entry.1.accepted = false);
+    }
+
     /// Forgets what `gone` names, and takes it from there if it is to be kept: then it is named in `kept`, once.
     pub(crate) fn delete(&mut self, keep: bool, gone: &mut Vec<ResourceName>, kept: &mut Vec<ResourceName>) {
         gone.retain(|name| match self.entries.get_mut(name).filter(|_| keep) {

@@ -38,7 +38,7 @@ pub(crate) struct Sotw {
     /// The newest nonce of this stream (rule 14).
     nonce: String,
     named: Named,
-    /// What came of these last was refused: that they come as they are held is news.
+    /// What came of these last was refused, or another server gave it: that they come as they are held is news.
     doubted: BTreeSet<ResourceName>,
     /// What left in requests that the server may have dropped: until it has surely read that, or sent the resource.
     left: BTreeSet<Interest>,
@@ -166,6 +166,11 @@ impl Sotw {
 
     pub(crate) fn forget(&mut self) {
         self.version.clear();
+    }
+
+    /// That something comes as it is held is news: nobody that is asked has said so yet.
+    pub(crate) fn doubt_held(&mut self) {
+        self.doubted.extend(self.common.held.iter().map(|(name, _)| name.clone()));
     }
 
     /// These are not in use any more.

@@ -39,6 +39,8 @@ pub(crate) struct Pending {
     pub(crate) outgrown: bool,
     /// It said that something is gone.
     pub(crate) removes: bool,
+    /// Another server is asked since.
+    pub(crate) of_another: bool,
     pub(crate) received: Vec<(ResourceName, Received)>,
     pub(crate) rejected: Vec<Rejected>,
 }
@@ -119,6 +121,12 @@ impl Unfinished {
         }
     }
 
+    /// What waits for its verdict is of another server than what comes.
+    pub(crate) fn forget_server(&mut self) {
+        self.pending.values_mut().for_each(|pending| pending.of_another = true);
+        (self.accepted, self.used_in_part) = (None, None);
+    }
+
     /// Records what the user holds from now on: of a resource that was refused, what it held before (rule 78).
     /// Resources that are fine are used although others of their response are not (rule 29), but the versions of such a
     /// response are not named later (rule 30).
@@ -129,12 +137,14 @@ impl Unfinished {
         wanted: &Wanted,
         held: &mut Held,
     ) -> Option<Answer> {
-        let Pending { nonce, version, outgrown, removes, received, mut rejected } = self.pending.remove(&id)?;
+        let Pending { nonce, version, outgrown, removes, of_another, received, mut rejected } =
+            self.pending.remove(&id)?;
         let mut accepted = rejected.is_empty();
         if let Verdict::Reject { reasons } = verdict {
             accepted = false;
             rejected.extend(reasons);
         }
+        let named = accepted && !of_another;
         let refused: HashSet<_> = rejected.iter().map(|rejected| rejected.name.as_str()).collect();
         let mut is_used = removes;
         let mut older: Vec<_> = self.pending.range_mut(..id).map(|(_, pending)| pending).collect();
@@ -142,14 +152,14 @@ impl Unfinished {
             if wanted.covers(&name) && !refused.contains(name.as_str()) {
                 older.iter_mut().for_each(|older| older.received.retain(|(other, _)| *other != name));
                 is_used = is_used || !held.get(&name).is_some_and(|before| before.same(&entry));
-                held.insert(name, entry.accepted(accepted), expires);
+                held.insert(name, entry.accepted(named), expires);
             }
         }
-        let newest = accepted && self.accepted < Some(id);
+        let newest = named && self.accepted < Some(id);
         if newest {
             self.accepted = Some(id);
         }
-        if !accepted && is_used {
+        if !accepted && !of_another && is_used {
             self.used_in_part = self.used_in_part.max(Some(id));
         }
         let error = (!accepted).then(|| Status { code: INVALID_ARGUMENT, message: message(&rejected) });

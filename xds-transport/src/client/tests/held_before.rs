@@ -114,3 +114,17 @@ fn what_another_origin_gave_since_is_asked_for_without_a_version() {
         assert_eq!(first.version_info, if forgets { "?" } else { "1" });
     }
 }
+
+/// A name that a wildcard covers is held by either while the other is asked for anew.
+#[test]
+fn what_another_origin_gave_since_is_asked_for_without_a_version_whatever_asks_for_it() {
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &["*", "a"]);
+    client.accept(&delta(CDS, "n1", &[("a", "1"), ("b", "1")], &[]));
+    client.stream.apply(Command::Forget(CDS.into()));
+    for interest in ["*", "a"] {
+        client.unsubscribe(CDS, &[interest]);
+        client.subscribe(CDS, &[interest]);
+    }
+    client.reconnect();
+    assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[("a", "")]));
+}

@@ -371,7 +371,7 @@ async fn where_connections_lead_elsewhere_streams_are_opened_there_at_once_and_n
     let mut left = before.accept(None, Manner::Answers).await;
     assert_eq!(left.streams().await, 3);
     let at = now();
-    before.pool.replace(after.pool.clone());
+    before.pool.replace(&after.pool, false);
     let mut taken = after.accept(None, Manner::Answers).await;
     assert_eq!(now(), at);
     assert_eq!(taken.streams().await, 3);
@@ -384,6 +384,26 @@ async fn where_connections_lead_elsewhere_streams_are_opened_there_at_once_and_n
     after.set_away(true);
     taken.cut();
     pass(60).await;
-    before.pool.replace(last.pool.clone());
+    before.pool.replace(&last.pool, false);
     assert_eq!(last.accept(None, Manner::Answers).await.streams().await, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_connections_lead_to_another_server_each_stream_is_told_so_once_and_before_it_is_there() {
+    let (mut before, mut after) = (Fleet::new(endpoint()), Fleet::new(endpoint()));
+    before.open(1);
+    let mut left = before.accept(None, Manner::Answers).await;
+    assert_eq!(left.streams().await, 1);
+    // Both at once: the other way to reach it is no other server, and the server is one all the same.
+    before.pool.replace(&after.pool, true);
+    before.pool.replace(&after.pool, false);
+    let mut taken = after.accept(None, Manner::Answers).await;
+    assert_eq!(taken.streams().await, 1);
+    let (_, told) = before.drivers.last_mut().unwrap();
+    let told: Vec<_> = std::iter::from_fn(|| told.try_recv().ok()).collect();
+    assert_eq!(told, [None, Some(ANOTHER_SERVER.to_owned())], "it ended, and then");
+    // One that is opened since knows of no other.
+    before.open(1);
+    assert_eq!(taken.streams().await, 1);
+    assert!(before.drivers.last_mut().unwrap().1.try_recv().is_err());
 }
