@@ -206,7 +206,9 @@ mod tests {
     #[test]
     fn other_files_count_from_then_on_and_it_is_they_that_are_looked_at() {
         let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        [&one, &other].iter().for_each(|directory| identity(directory.path()));
+        for directory in [&one, &other] {
+            identity(directory.path());
+        }
         let (tls, others) = (load(one.path()), load(other.path()));
         assert!(tls.replace(&others) && tls.replace(&tls.clone()));
         assert!(Arc::ptr_eq(&tls.config(), &others.config()));
