@@ -18,7 +18,7 @@ pub(crate) async fn print(
     until: Until,
     mut printer: Printer<'_>,
 ) -> Result<ExitCode, Box<dyn Error>> {
-    let servers = match servers.servers() {
+    let servers = match servers.servers(wanted) {
         Ok(servers) => servers,
         Err(error) => return Ok(exit::usage(&*error)),
     };

@@ -1,6 +1,7 @@
 //! What is asked, of whom, and what comes of it: shared by the commands that speak to servers.
 
 mod attribute;
+mod documents;
 mod identity;
 mod key_value;
 mod news;

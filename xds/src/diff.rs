@@ -42,7 +42,7 @@ pub(crate) struct Args {
 
 #[tokio::main(flavor = "current_thread")]
 pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
-    if let Some((text, reason)) = args.wanted.names().find_map(|(text, name)| Some((text, name.err()?))) {
+    if let Some((text, reason)) = args.wanted.names(&[]).find_map(|(text, name)| Some((text, name.err()?))) {
         return Ok(exit::usage(&*Box::<dyn Error>::from(format!("{text}: {reason}"))));
     }
     let content = Content::default();

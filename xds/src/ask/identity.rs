@@ -10,6 +10,7 @@ use xdstp_cache::Selector;
 use xdstp_client::bootstrap::Bootstrap;
 use xdstp_client::{Client, Endpoint};
 
+use super::documents::Readers;
 use super::key_value::KeyValue;
 use super::secure;
 
@@ -82,13 +83,23 @@ impl Identity {
     ///
     /// # Errors
     /// They cannot be asked with the parameters of the arguments.
-    pub(super) fn client(&self, bootstrap: Bootstrap, state: Option<&Path>) -> Result<Client, Box<dyn Error>> {
+    pub(super) fn client(
+        &self,
+        bootstrap: Bootstrap,
+        state: Option<&Path>,
+        Readers { files, http }: Readers,
+    ) -> Result<Client, Box<dyn Error>> {
         let (dialect, selector) = self.selecting();
-        let builder = Client::builder(bootstrap).protocol(self.protocol()).user_agent(NAME, VERSION);
-        let builder = match state {
-            Some(directory) => builder.state(directory),
-            None => builder,
-        };
+        let mut builder = Client::builder(bootstrap).protocol(self.protocol()).user_agent(NAME, VERSION);
+        if let Some(directory) = state {
+            builder = builder.state(directory);
+        }
+        if let Some(files) = files {
+            builder = builder.files(files);
+        }
+        if let Some(http) = http {
+            builder = builder.http(http);
+        }
         Ok(builder.selecting(dialect, selector)?.build()?)
     }
 

@@ -59,8 +59,8 @@ pub(crate) async fn listen(
     // A full channel holds the watches back, and those coalesce.
     let (sender, news) = mpsc::channel(1);
     let mut places = 0;
-    for (text, found) in wanted.names() {
-        match found.and_then(|name| Ok((servers.of(name.name())?, name))) {
+    for (text, found) in wanted.names(servers.schemes()) {
+        match found.and_then(|name| Ok((servers.of(&name)?, name))) {
             Ok((server, name)) => {
                 let mut watch = servers.client().watch(wanted.type_url(), name.as_str());
                 progress.ask(name, server);

@@ -159,8 +159,8 @@ impl Progress {
                 return Some(Event { server: None, name: Some(name), what: What::Error(failure) });
             }
             Failed { name: None, error } | Ambient { name: None, error: Some(error) } => {
-                let place = asked.server;
-                return self.lost(place, &error);
+                let (place, is_document) = (asked.server, asked.name.is_document());
+                return self.lost(place, is_document, &error);
             }
             Ambient { name: None, error: None } => {
                 self.servers.get_mut(asked.server)?.lost.take()?;
@@ -201,8 +201,8 @@ impl Progress {
         }
     }
 
-    /// There is no stream to a server: that is said once.
-    fn lost(&mut self, place: usize, error: &Error) -> Option<Event> {
+    /// There is no stream to a server, or a document cannot be read: that is said once.
+    fn lost(&mut self, place: usize, is_document: bool, error: &Error) -> Option<Event> {
         let holds = self.held.values().any(|held| held.server == place);
         let server = self.servers.get_mut(place).filter(|server| server.lost.is_none())?;
         let words = match error {
@@ -210,7 +210,11 @@ impl Progress {
             error => error.to_string(),
         };
         let kind = if is_refusal(&words) { Kind::Refused } else { Kind::Unreachable };
-        let failure = Failure { kind, message: format!("no stream to {}: {words}", server.name) };
+        let message = match is_document {
+            true => format!("{}: {words}", server.name),
+            false => format!("no stream to {}: {words}", server.name),
+        };
+        let failure = Failure { kind, message };
         server.lost = Some(failure.clone());
         let what = if holds { What::Ambient(Some(failure)) } else { What::Error(failure) };
         Some(Event { server: Some(place), name: None, what })

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use xdstp_client::Client;
 use xdstp_client::bootstrap::Bootstrap;
-use xdstp_uri::ResourceName;
-use xdstp_uri::a47;
+use xdstp_uri::{Scheme, a47};
 
+use super::documents::{self, Readers};
 use super::identity::Identity;
+use super::wanted::{Name, Wanted};
 use crate::show::{complain, visible};
 
 /// How long a disk may take.
@@ -34,6 +35,8 @@ pub(crate) struct Where {
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     #[command(flatten)]
+    documents: documents::Args,
+    #[command(flatten)]
     identity: Identity,
 }
 
@@ -42,16 +45,31 @@ pub(crate) struct Servers {
     client: Client,
     /// None: one server is asked for everything.
     bootstrap: Option<Bootstrap>,
-    /// What all of them are called, each once.
+    /// What all of them are called, each once; and each document that is asked for, which is where that comes from.
     names: Vec<String>,
+    /// What documents are read at locators.
+    schemes: Vec<Scheme>,
 }
 
 impl Where {
+    /// Those that may be asked for what is wanted.
+    ///
     /// # Errors
-    /// The server, its files or the bootstrap are not good.
-    pub(crate) fn servers(&self) -> Result<Servers, Box<dyn Error>> {
+    /// The server, its files, the bootstrap or who reads documents are not good.
+    pub(crate) fn servers(&self, wanted: &Wanted) -> Result<Servers, Box<dyn Error>> {
+        let readers = self.documents.readers()?;
+        let schemes: Vec<_> =
+            [Scheme::File, Scheme::Http].into_iter().filter(|scheme| readers.reads(*scheme)).collect();
+        let servers = self.reading(readers)?;
+        let mut servers = Servers { schemes, ..servers };
+        let documents = wanted.names(&servers.schemes).filter_map(|(_, name)| name.ok()).filter(Name::is_document);
+        servers.names.extend(documents.map(|document| document.as_str().to_owned()));
+        Ok(servers)
+    }
+
+    fn reading(&self, readers: Readers) -> Result<Servers, Box<dyn Error>> {
         let Some(file) = &self.bootstrap else {
-            return Servers::keeping(&self.server, &self.identity, self.state.as_deref());
+            return Servers::keeping(&self.server, &self.identity, self.state.as_deref(), readers);
         };
         let bootstrap = if file.as_os_str() == "env" { Bootstrap::from_env() } else { Bootstrap::from_file(file) }?;
         let mut names: Vec<String> = Vec::new();
@@ -62,9 +80,10 @@ impl Where {
             }
         }
         Ok(Servers {
-            client: self.identity.client(bootstrap.clone(), self.state.as_deref())?,
+            client: self.identity.client(bootstrap.clone(), self.state.as_deref(), readers)?,
             bootstrap: Some(bootstrap),
             names,
+            schemes: Vec::new(),
         })
     }
 }
@@ -73,21 +92,36 @@ impl Servers {
     /// # Errors
     /// The server or its files are not good.
     pub(crate) fn one(server: &str, identity: &Identity) -> Result<Self, Box<dyn Error>> {
-        Self::keeping(server, identity, None)
+        Self::keeping(server, identity, None, Readers { files: None, http: None })
     }
 
-    fn keeping(server: &str, identity: &Identity, state: Option<&Path>) -> Result<Self, Box<dyn Error>> {
-        let endpoint = identity.endpoint(server)?;
-        let client = match state {
-            Some(directory) => Client::connect_keeping(endpoint, directory),
-            None => Client::connect(endpoint),
-        };
-        Ok(Self { client, bootstrap: None, names: vec![server.to_owned()] })
+    fn keeping(
+        server: &str,
+        identity: &Identity,
+        state: Option<&Path>,
+        Readers { files, http }: Readers,
+    ) -> Result<Self, Box<dyn Error>> {
+        let mut single = Client::single(identity.endpoint(server)?);
+        if let Some(directory) = state {
+            single = single.state(directory);
+        }
+        if let Some(files) = files {
+            single = single.files(files);
+        }
+        if let Some(http) = http {
+            single = single.http(http);
+        }
+        Ok(Self { client: single.build(), bootstrap: None, names: vec![server.to_owned()], schemes: Vec::new() })
     }
 
     /// What all of them are called.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// Of which schemes documents are read at locators.
+    pub(super) fn schemes(&self) -> &[Scheme] {
+        &self.schemes
     }
 
     pub(super) fn client(&self) -> &Client {
@@ -108,13 +142,16 @@ impl Servers {
         self.names.iter().position(|name| name == server)
     }
 
-    /// The place of the server that is asked first for a name.
+    /// The place of the server that is asked first for a name, or of a document.
     ///
     /// # Errors
     /// There is none.
-    pub(super) fn of(&self, name: &ResourceName) -> Result<usize, String> {
+    pub(super) fn of(&self, name: &Name) -> Result<usize, String> {
+        if name.is_document() {
+            return self.place(name.as_str()).ok_or_else(|| "it is not read".to_owned());
+        }
         let Some(bootstrap) = &self.bootstrap else { return Ok(0) };
-        let found = a47::look_up_authority(bootstrap, name).map_err(|error| error.to_string())?;
+        let found = a47::look_up_authority(bootstrap, name.name()).map_err(|error| error.to_string())?;
         let server = bootstrap.servers_of(found.authority.as_deref()).and_then(<[_]>::first);
         server
             .and_then(|server| self.place(server.uri()))

@@ -95,7 +95,7 @@ impl<'a> Sides<'a> {
 
     fn pick(self, resources: Vec<FileResource>) -> Found {
         let interests: Vec<Interest> =
-            self.wanted.names().filter_map(|(_, name)| Some(name.ok()?.name().clone().into())).collect();
+            self.wanted.names(&[]).filter_map(|(_, name)| Some(name.ok()?.name().clone().into())).collect();
         let is_wanted = |name: &str| {
             let answers = |name: &ResourceName, interest: &Interest| match interest {
                 // As a relay serves files: what has an authority belongs to collections of its own.

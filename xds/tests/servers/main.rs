@@ -13,6 +13,7 @@ mod cli;
 mod bootstrap;
 mod csds;
 mod diff;
+mod documents;
 mod exit_codes;
 mod get;
 mod help;
