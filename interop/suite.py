@@ -1,4 +1,4 @@
-"""Runs the tests: `run [--relay PATH] [--tool PATH] [--example PATH] [--browser PATH] [--direct] [--list] [NAME...]`,
+"""Runs the tests: `run [--relay PATH] [--tool PATH] [--example PATH] [--plane PATH] [--browser PATH] [--direct] [--list] [NAME...]`,
 where NAME is a part of the names to run."""
 
 import argparse
@@ -34,6 +34,7 @@ class Peers:
     relay: Path | None
     tool: Path | None
     example: Path | None
+    plane: Path | None
     browser: Path | None
 
 
@@ -50,13 +51,15 @@ def main():
     programs = any(case.scenario.needs_programs for case in chosen)
     tool = built(options.tool, "xds") if programs else None
     example = built(options.example, "examples/watch") if programs else None
+    plane = any(case.scenario.needs_plane for case in chosen)
+    plane = built(options.plane, "examples/control_plane") if plane else None
     if not chosen:
         print("no such test; --list shows them", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     started, passed = time.monotonic(), set()
     try:
-        run_all(chosen, Peers(relay, tool, example, options.browser), passed)
+        run_all(chosen, Peers(relay, tool, example, plane, options.browser), passed)
     except KeyboardInterrupt:
         print("interrupted")
     finally:
@@ -73,6 +76,7 @@ def arguments():
     parser.add_argument("--relay", type=Path, help="the relay's binary (default: the workspace's build, release first)")
     parser.add_argument("--tool", type=Path, help="the tool `xds` (default: as the relay)")
     parser.add_argument("--example", type=Path, help="the example `watch` of xdstp-client (default: as the relay)")
+    parser.add_argument("--plane", type=Path, help="the example `control_plane` of xds-transport (default: as the relay)")
     parser.add_argument("--browser", type=Path, help="a Chromium, for the tests that look at pages; pictures: pictures/")
     parser.add_argument("--direct", action="store_true", help="no relay: clients face the origin, to check the suite")
     parser.add_argument("--list", action="store_true", help="print the names and do nothing")
@@ -141,7 +145,7 @@ def run_one(case, peers, passed, printing):
     folder.mkdir(parents=True)
     bed = Bed(folder, peers.relay)
     bed.browser_binary, bed.pictures = peers.browser, PICTURES
-    bed.tool_binary, bed.example_binary = peers.tool, peers.example
+    bed.tool_binary, bed.example_binary, bed.plane_binary = peers.tool, peers.example, peers.plane
     started, failure = time.monotonic(), None
     try:
         case.run(bed)

@@ -7,7 +7,7 @@ from harness.envoy import Envoy
 from harness.grpc_client import GrpcClient
 from harness.load import Load
 from harness.origin import Origin
-from harness.program import Example, Tool
+from harness.program import ControlPlane, Example, Tool
 from harness.raw import DeltaClient, SotwClient
 from harness.relay import Relay
 from harness.scripted import VariantsClient, VariantsOrigin
@@ -27,7 +27,7 @@ class Bed:
         self.folder, self.relay_binary = folder, relay_binary
         self.relay = None
         self.browser_binary, self.pictures = None, None
-        self.tool_binary, self.example_binary = None, None
+        self.tool_binary, self.example_binary, self.plane_binary = None, None, None
         self.cleanups = []
 
     def close(self):
@@ -79,6 +79,10 @@ class Bed:
         kind, binary = {"tool": (Tool, self.tool_binary), "example": (Example, self.example_binary)}[program]
         name = name or f"{program}-{len(self.cleanups)}"
         return self.started(kind(binary, self.folder, name, servers, protocol, type_url, names))
+
+    def control_plane(self):
+        """The example of a control plane, started."""
+        return self.started(ControlPlane(self.plane_binary, self.folder))
 
     def tap(self, to_port):
         """A port that passes on streams of gRPC and keeps what comes on them."""

@@ -1,9 +1,10 @@
-"""Drives programs that watch: the tool `xds`, and the example of the client library."""
+"""Drives programs that watch, the tool `xds` and the example of the client library, and the example of a control plane."""
 
 import json
 import os
+import signal
 
-from harness.processes import Process
+from harness.processes import Process, free_port
 
 
 class Tool:
@@ -68,6 +69,27 @@ class Example(Tool):
     def bodies(self):
         """Name to the bytes of what came last of it."""
         return {line["name"]: bytes.fromhex(line["content"]) for line in self.events("put")}
+
+
+class ControlPlane:
+    """The example of a control plane: one cluster, `cart`, for everybody."""
+
+    def __init__(self, binary, folder):
+        self.binary, self.port, self.log = binary, free_port(), folder / "plane.log"
+        self.process = None
+
+    def start(self):
+        """Starts it; clients may come before it listens."""
+        self.process = Process("plane", [self.binary, f"127.0.0.1:{self.port}"], self.log)
+
+    def interrupt(self):
+        """Asks it to leave, as from a keyboard."""
+        self.process.child.send_signal(signal.SIGINT)
+
+    def kill(self):
+        """Ends it."""
+        if self.process is not None:
+            self.process.kill()
 
 
 def write(servers, folder, name):

@@ -13,7 +13,8 @@ SCENARIOS = []
 class Scenario:
     """A test function with its cases. `alone` keeps other tests away while it runs: it measures time, or it needs
     fixed ports. `waits` says that it mostly waits, so that many of its kind may go beside the others. `needs_browser`
-    leaves it out where there is none. `needs_programs` has the tool and the example of the client library there."""
+    leaves it out where there is none. `needs_programs` has the tool and the example of the client library there,
+    `needs_plane` the example of a control plane."""
 
     function: object
     cases: dict = field(default_factory=dict)
@@ -22,6 +23,7 @@ class Scenario:
     waits: bool = False
     needs_browser: bool = False
     needs_programs: bool = False
+    needs_plane: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,14 @@ class Case:
         self.scenario.function(bed, **self.arguments)
 
 
-def scenario(needs_relay=False, alone=False, waits=False, needs_browser=False, needs_programs=False, **cases):
+def scenario(
+    needs_relay=False, alone=False, waits=False, needs_browser=False, needs_programs=False, needs_plane=False, **cases
+):
     """Registers a test; it is run for every combination of the given values of its arguments."""
 
     def register(function):
-        SCENARIOS.append(Scenario(function, cases, needs_relay, alone, waits, needs_browser, needs_programs))
+        needs = (needs_browser, needs_programs, needs_plane)
+        SCENARIOS.append(Scenario(function, cases, needs_relay, alone, waits, *needs))
         return function
 
     return register

@@ -1,4 +1,4 @@
-//! A control plane: `cargo run --example control_plane --features grpc-server`.
+//! A control plane: `cargo run --example control_plane --features grpc-server`, and an address if it is to be another.
 
 use std::error::Error;
 
@@ -12,7 +12,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let service = plane.service();
     let until = service.streams().drain_on(async { _ = tokio::signal::ctrl_c().await });
-    Server::builder().add_routes(service.into_routes()).serve_with_shutdown("[::1]:18000".parse()?, until).await?;
+    let address = std::env::args().nth(1).unwrap_or("[::1]:18000".into()).parse()?;
+    Server::builder().add_routes(service.into_routes()).serve_with_shutdown(address, until).await?;
     Ok(())
 }
 
