@@ -74,7 +74,7 @@ defects! {
     /// The name outside is another than the one inside.
     NameOutsideIsAnother: delta [80, 82, 85, 122, 125],
     /// It does not say who it is.
-    NoIdentifier: both [139],
+    NoIdentifier: both [],
     /// One nonce for all.
     OneNonce: both [13, 16],
     /// contour 6250: a version that stays, whatever changes.
@@ -90,7 +90,7 @@ defects! {
     /// A listener has its routes sent again.
     RoutesFollowListeners: both [125],
     /// go-control-plane: over SotW all that was asked for is sent for each change.
-    SotwSendsAll: sotw [21, 37, 67],
+    SotwSendsAll: sotw [],
     /// Over SotW a response is sent for each change, whether or not the one before was answered.
     ManyInFlight: sotw [128, 129],
     /// Over SotW clusters and listeners are sent as if they were endpoints: what changed.
@@ -118,6 +118,9 @@ defects! {
     /// A virtual host that does not exist is told as other resources are.
     VirtualHostsAreRemoved: delta [106],
 }
+
+/// What the protocol lets a server do and its clients bear, with the rules of which nothing is known then.
+pub(crate) const BORNE: &[(Defect, &[u64])] = &[(Defect::SotwSendsAll, &[21, 37, 67]), (Defect::NoIdentifier, &[139])];
 
 /// What a server with a defect does on a stream.
 pub(crate) struct Hand {

@@ -252,5 +252,8 @@ async fn identifier(lab: &mut Lab) -> Done {
     let mut client = lab.open(Of::Endpoints);
     client.want(Of::Endpoints, &[&a]).await?;
     let first = client.next(Of::Endpoints, "endpoints").await?;
-    expect(!first.identifier.is_empty(), "an identifier", "none")
+    match first.identifier.is_empty() {
+        true => Err(Stop::inconclusive("the server does not say who it is, which it need not")),
+        false => Ok(()),
+    }
 }
