@@ -22,7 +22,6 @@ chapters! {
 pub mod asking;
 #[allow(clippy::panic, reason = "as above")]
 pub mod certificates;
-pub mod secured;
 
 /// As much of Envoy's types as the programs use. The crate `envoy-types` has all of them.
 pub mod envoy {
@@ -50,7 +49,6 @@ mod tests {
         for (chapter, of) in [
             (include_str!("control-plane.md"), &["prost", "tonic", "tokio"][..]),
             (include_str!("programs.md"), &["prost", "tokio"]),
-            (include_str!("secure.md"), &["rustls", "tokio-rustls"]),
         ] {
             assert_eq!(compared(chapter), of);
         }
