@@ -173,17 +173,25 @@ fn what_has_begun_with_a_name_is_no_empty_answer_of_the_glob_beside_it() {
 
 #[test]
 fn rule_100_what_goes_from_a_glob_after_a_restart_is_told_to_who_comes_back() {
-    let mut world = World::relay();
-    let id = world.subscriber(&[GLOB]);
-    world.put(MEMBER, "1");
-    world.put(OTHER, "1");
-    world.answered(GLOB);
-    world.pull(id);
-    world.cache.close(id);
-    let known: Vec<_> = world.cache.snapshot(world.now).map(|known| known.map(|value| *value)).collect();
-    world.cache = Cache::restore(Options { authoritative: false, ..Options::default() }, known, world.now);
-    world.remove(MEMBER);
-    world.answered(GLOB);
-    let back = world.subscriber(&[GLOB]);
-    assert_eq!(world.pull(back), [format!("{OTHER}@1"), format!("-{MEMBER}")]);
+    for is_evicted in [false, true] {
+        let mut world = World::relay();
+        let id = world.subscriber(&[GLOB]);
+        world.put(MEMBER, "1");
+        world.put(OTHER, "1");
+        world.answered(GLOB);
+        world.pull(id);
+        world.cache.close(id);
+        let known: Vec<_> = world.cache.snapshot(world.now).map(|known| known.map(|value| *value)).collect();
+        world.cache = Cache::restore(Options { authoritative: false, ..Options::default() }, known, world.now);
+        if is_evicted {
+            // Whether it is gone is for the next answer to say.
+            world.cache.evict(&world.of, &interest(GLOB), world.now);
+        } else {
+            world.remove(MEMBER);
+        }
+        let back = world.subscriber(&[GLOB]);
+        world.put(OTHER, "1");
+        world.answered(GLOB);
+        assert_eq!(world.pull(back), [format!("{OTHER}@1"), format!("-{MEMBER}")], "evicted: {is_evicted}");
+    }
 }
