@@ -126,3 +126,44 @@ fn keep_one_of_each(response: &mut Response, selector: &Selector) -> Vec<Overlap
     response.rejected.extend(rejected);
     overlapping
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Frame;
+
+    fn response(variants: &[&str]) -> Response {
+        let received = |variant: &&str| {
+            let variant = Variant::Constraints(variant.parse().unwrap());
+            let frame = Frame::of_message(&"T".into(), b"").of_variant(Some(variant));
+            Received { name: "cart".parse().unwrap(), version: None, frame: Some(frame), ttl: None }
+        };
+        Response { resources: variants.iter().map(received).collect(), ..Response::default() }
+    }
+
+    fn production() -> Selecting {
+        Selecting::new(Dialect::Final, [("env", "prod")].into()).unwrap()
+    }
+
+    #[test]
+    fn of_two_variants_for_the_same_parameters_the_first_counts_and_both_are_told() {
+        for order in [["env=prod", "exists(env)"], ["exists(env)", "env=prod"]] {
+            let mut response = response(&order);
+            let overlapping = Variants::default().read(&mut response, Some(&production()));
+            let [(_, served, other)] = overlapping.as_slice() else { panic!("{overlapping:?}") };
+            assert!(served < other, "{order:?}");
+            assert!(response.resources.iter().map(variant).eq([Some(served)]));
+            assert!(response.rejected.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_for_others_is_refused_unless_another_variant_of_its_name_is_not() {
+        for (variants, refused) in [(&["env=test"][..], 1), (&["env=test", "env=prod"], 0)] {
+            let mut response = response(variants);
+            assert!(Variants::default().read(&mut response, Some(&production())).is_empty());
+            let left = (response.resources.len(), response.rejected.len());
+            assert_eq!(left, (variants.len() - 1, refused), "{variants:?}");
+        }
+    }
+}

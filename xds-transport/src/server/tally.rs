@@ -79,3 +79,18 @@ impl Tally {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{NackReason, Tally};
+
+    #[test]
+    fn what_sessions_did_is_added_up() {
+        let session = Tally { nacks: 2, nacks_by_reason: [1; NackReason::ALL.len()], ..Tally::default() };
+        let mut all = Tally::default();
+        all.add(&session);
+        assert_eq!(all, session);
+        all.add(&session);
+        assert_eq!((all.nacks, all.nacks_by_reason), (4, [2; NackReason::ALL.len()]));
+    }
+}

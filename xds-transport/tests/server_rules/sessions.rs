@@ -1,5 +1,6 @@
 //! What an admin page is shown of a stream's sessions.
 
+use xds_transport::Protocol;
 use xds_transport::server::{Reception, Tally};
 
 use crate::support::{CLUSTERS, Client, ENDPOINTS, LISTENERS, Server, seconds};
@@ -104,6 +105,17 @@ fn what_was_refused_and_is_gone_is_not_shown_as_refused() {
         server.remove(ENDPOINTS, "a");
         client.poll(&mut server);
         assert!(!is_refused(&client), "{:?}", client.stream.protocol());
+        if client.stream.protocol() == Protocol::Delta {
+            // What has an error is told as gone by that.
+            server.put(ENDPOINTS, "a", "2");
+            client.poll(&mut server);
+            client.nack(&mut server, ENDPOINTS);
+            assert!(is_refused(&client));
+            server.remove(ENDPOINTS, "a");
+            server.fail(ENDPOINTS, "a", 7);
+            assert_eq!(client.poll(&mut server), ["E -a !a:7"]);
+            assert!(!is_refused(&client));
+        }
     }
 }
 

@@ -223,3 +223,28 @@ fn rule_065_a_name_that_did_not_exist_is_sent_when_it_does() {
     assert_eq!(delta.poll(&mut server), ["E a@1"]);
     assert_eq!(sotw.poll(&mut server), ["E a@1"]);
 }
+
+#[test]
+fn what_was_left_on_its_way_is_no_part_of_a_glob_that_it_is_not_in() {
+    let other = "xdstp://x/T/other/1";
+    let mut server = Server::with(CLUSTERS, &[MEMBER, other]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &[other]);
+    client.unsubscribe(&mut server, CLUSTERS, &[other]);
+    assert_eq!(client.subscribe(&mut server, CLUSTERS, &[GLOB]), [format!("C {MEMBER}@1")]);
+}
+
+#[test]
+fn what_crossed_and_was_told_as_gone_is_not_told_again_though_an_older_response_was_answered_meanwhile() {
+    let mut server = Server::with(CLUSTERS, &["x"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &["*", "a"]);
+    let first = client.delta.last().unwrap().nonce.clone();
+    server.put(CLUSTERS, "a", "1");
+    assert_eq!(client.poll(&mut server), ["C a@1"]);
+    client.unsubscribe(&mut server, CLUSTERS, &["*"]);
+    client.ask(&mut server, &Ask { of: CLUSTERS, nonce: &first, ..Ask::default() });
+    server.remove(CLUSTERS, "a");
+    assert_eq!(client.poll(&mut server), ["C -a"]);
+    assert_eq!(client.subscribe(&mut server, CLUSTERS, &["*"]), ["C x@1"]);
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use xds_transport::Frame;
 
-use crate::support::{Ask, CLUSTERS, Client, Server};
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server};
 
 #[test]
 fn rule_033_a_sotw_version_changes_with_the_content_and_only_with_it() {
@@ -28,6 +28,23 @@ fn rule_033_a_sotw_version_changes_with_the_content_and_only_with_it() {
     let mut client = Client::sotw();
     client.names(&mut replica, CLUSTERS, &[]);
     assert_eq!(client.sotw[0].version_info, versions[0]);
+}
+
+#[test]
+fn what_is_told_by_changes_has_the_version_of_all_there_is() {
+    let mut server = Server::with(ENDPOINTS, &["a", "b"]);
+    let mut client = Client::sotw();
+    client.names(&mut server, ENDPOINTS, &["a", "b"]);
+    for version in ["2", "3"] {
+        client.ack(&mut server, ENDPOINTS);
+        server.put(ENDPOINTS, "a", version);
+        client.poll(&mut server);
+    }
+    let versions: BTreeSet<_> = client.sotw.iter().map(|response| &response.version_info).collect();
+    assert_eq!(versions.len(), 3, "{versions:?}");
+    let mut other = Client::sotw();
+    other.names(&mut server, ENDPOINTS, &["a", "b"]);
+    assert_eq!(other.sotw[0].version_info, client.sotw[2].version_info);
 }
 
 proptest! {

@@ -78,3 +78,18 @@ fn rule_122_a_removal_waits_though_another_that_nobody_wants_to_hear_any_more_wa
     server.put(LISTENERS, "l", "2");
     assert_eq!(client.poll(&mut server), ["L l@2"]);
 }
+
+#[test]
+fn that_another_type_has_something_to_say_is_told_after_each_response() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    server.put(ENDPOINTS, "a", "1");
+    let mut client = Client::delta();
+    for of in [CLUSTERS, ENDPOINTS] {
+        client.try_send(&mut server, Ask { of, subscribe: &["a"], ..Ask::default() }.encode()).unwrap();
+    }
+    assert_eq!(client.poll_one(&mut server), Some("C a@1".into()));
+    assert!(client.stream.may_continue());
+    assert_eq!(client.poll_one(&mut server), Some("E a@1".into()));
+    assert_eq!(client.poll_one(&mut server), None);
+    assert!(!client.stream.may_continue());
+}

@@ -138,3 +138,16 @@ fn rule_028_reasons_are_told_as_they_are_up_to_8_kib() {
         assert_eq!((message.len(), message.ends_with('x')), (MOST, whole));
     }
 }
+
+#[test]
+fn that_there_are_more_reasons_than_8_kib_is_told() {
+    const MOST: usize = 8 * 1024;
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &["a", "b"]);
+    client.receive(&delta(CDS, "n1", &[("a", "1"), ("b", "1")], &[]));
+    let update = client.update().unwrap();
+    // The first of them fills it, behind its name, a colon and a space.
+    let reasons = vec![Rejected::new("a", "x".repeat(MOST - 3)), Rejected::new("b", "y")];
+    client.finish(&update, Verdict::Reject { reasons });
+    let message = client.delta().unwrap().error_detail.unwrap().message;
+    assert_eq!((message.len(), message.ends_with("(truncated)")), (MOST, true));
+}

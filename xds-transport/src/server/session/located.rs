@@ -120,8 +120,7 @@ impl Located {
         let (mut all, mut news) = (Pulled::default(), false);
         for Selection { id, selector, refreshes, .. } in &mut self.selections {
             if all.more {
-                all.more |= source.has_work(*id);
-                continue;
+                break;
             }
             let pulled = source.pull(*id, removals, &mut |pull| match pull {
                 Pull::Put { name, variant, replaces, resource, .. } => {
@@ -304,4 +303,25 @@ impl Located {
 /// How many names a refusal counts for, until the client is told.
 fn weight_of(name: &str, error: &ResourceError) -> usize {
     weight(name) + weight(&error.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_counts_until_it_is_told() {
+        let mut located = Located::new(Protocol::Delta, Dialect::Final);
+        let empty = located.weight();
+        let mut refuse = |name: &str| {
+            located.refuse(name, ResourceError::new(3, "why"));
+            located.weight()
+        };
+        let (one, same, two) = (refuse("a"), refuse("a"), refuse("b"));
+        assert!(empty < one && one == same && one < two);
+        assert!(located.pop_refused().is_some());
+        assert_eq!(located.weight(), one);
+        assert!(located.pop_refused().is_some());
+        assert_eq!(located.weight(), empty);
+    }
 }

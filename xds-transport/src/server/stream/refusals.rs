@@ -79,3 +79,18 @@ impl Refusals {
         Some(transmit)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_each_type_count_against_the_room_of_the_others() {
+        let mut refusals = Refusals::default();
+        refusals.ask("one".into(), &["a", "b"]);
+        refusals.ask("other".into(), &["c"]);
+        let each = weight("a");
+        assert!(each > 0);
+        assert_eq!(["one", "other", "third"].map(|of| refusals.names_but_of(of)), [each, 2 * each, 3 * each]);
+    }
+}

@@ -196,3 +196,16 @@ fn rule_133_heartbeats_beyond_what_a_response_holds_go_in_the_next() {
     let counts: Vec<_> = client.delta.iter().map(|response| response.resources.len()).collect();
     assert_eq!(counts, [4, 1]);
 }
+
+#[test]
+fn nothing_comes_along_with_what_is_refreshed_alone() {
+    let (mut server, mut client) = refusing();
+    put(&mut server, ENDPOINTS, "sure", "1", Some(30));
+    client.subscribe(&mut server, ENDPOINTS, &["sure"]);
+    client.ack(&mut server, ENDPOINTS);
+    server.now += seconds(10);
+    assert_eq!(client.poll(&mut server).len(), 3);
+    let told = client.delta.iter().rev().take(3).rev();
+    let names: Vec<Vec<_>> = told.map(|one| one.resources.iter().map(|one| &*one.name).collect()).collect();
+    assert_eq!(names, [["bad"], ["good"], ["sure"]]);
+}

@@ -106,3 +106,14 @@ fn a_locator_without_parameters_is_a_name_like_others() {
         assert_eq!(told, ["plain@7"], "{protocol:?}");
     }
 }
+
+#[test]
+fn an_error_names_what_was_located_in_the_spelling_of_the_client() {
+    let (spelled, canonical) = ("xdstp://a/T/x?b=1&a=2", "xdstp://a/T/x?a=2&b=1");
+    let mut server = Server::origin();
+    let mut client = Client::new(Dialect::Final);
+    client.locate(&mut server, &[(spelled, "env=prod")]);
+    server.fail(CLUSTERS, canonical, 7);
+    let told = client.poll(&mut server).join(" ");
+    assert!(told.contains(&format!("!{spelled}:7")), "{told}");
+}

@@ -152,3 +152,18 @@ fn a_server_that_never_reads_is_not_remembered_for_ever() {
         assert!(unread < 10_000);
     }
 }
+
+#[test]
+fn what_comes_once_more_answers_who_asked_once_more_and_is_no_answer_after_that() {
+    let mut client = client(&["a"]);
+    client.accept(&delta(CDS, "n1", &[("a", "1")], &[]));
+    client.delta();
+    client.subscribe(CDS, &["*"]);
+    assert_eq!(client.delta().unwrap().resource_names_subscribe, ["*"]);
+    // Both are there before there is a verdict on either.
+    for nonce in ["n2", "n3"] {
+        client.receive(&delta(CDS, nonce, &[("a", "1")], &[]));
+    }
+    let repeated = [client.update().unwrap(), client.update().unwrap()].map(|update| update.repeated.len());
+    assert_eq!(repeated, [1, 0]);
+}

@@ -105,3 +105,14 @@ fn rule_104_directives_never_reach_the_wire() {
         assert_eq!(client.delta().unwrap().resource_names_subscribe, [member]);
     }
 }
+
+#[test]
+fn what_was_left_before_it_was_asked_for_opens_no_type() {
+    let mut client = Client::new(Protocol::Delta);
+    client.connect();
+    client.subscribe(CDS, &["a"]);
+    client.unsubscribe(CDS, &["a"]);
+    assert!(client.poll().is_none(), "a first request without names asks for everything");
+    client.subscribe(CDS, &["b"]);
+    assert_eq!(client.delta().unwrap().resource_names_subscribe, ["b"]);
+}
