@@ -46,6 +46,7 @@ fn who_waits_is_sent_what_is_recalled_and_who_comes_later_too() {
     assert_eq!(world.pull(waits), ["a@1", "c@1"]);
     let later = world.subscriber(&["*"]);
     assert_eq!(world.pull_as(later, Removals::Include).0.len(), 2);
+    assert_eq!(["a", "b", "c"].map(|text| world.cache.is_stale(&world.of, &name(text))), [true, false, true]);
     assert_eq!(world.cache.stale_count(), 2);
 }
 
