@@ -27,6 +27,7 @@ use crate::federation::turns::Turns;
 
 pub(crate) use self::hearing::{Heard, News, Shown};
 
+mod another_server;
 mod asking;
 mod batch;
 mod choosing;
