@@ -13,6 +13,7 @@ use super::find::{Find, Opens};
 use super::parts::Parts;
 use super::told::Told;
 use crate::client::Inner;
+use crate::error::Error;
 #[cfg(test)]
 use crate::federation::faults::{Fault, planted};
 use crate::federation::{Entry, Listed};
@@ -33,6 +34,8 @@ pub(crate) struct List {
     answers: bool,
     /// It was.
     answered: bool,
+    /// What is wrong with the list, beside which there are members, was told of this name.
+    amiss: Option<Option<ResourceName>>,
 }
 
 /// What is known of a member.
@@ -59,6 +62,7 @@ impl List {
             queue: VecDeque::new(),
             answers: false,
             answered: false,
+            amiss: None,
         }
     }
 
@@ -66,11 +70,13 @@ impl List {
     fn heard(&mut self, told: Told) {
         match told {
             Told::Put { name, resource } => match self.client.listed(&self.type_url, &resource) {
-                Ok(listed) => self.look(&listed),
-                Err(error) => {
-                    let held = self.answered;
-                    self.queue.push_back(Told::Failed { name: Some(name), error, held, keeps: true });
+                Ok(listed) => {
+                    // Its members may be as they were, and say nothing of it.
+                    let amiss = self.amiss.take();
+                    self.queue.extend(amiss.map(|name| Told::Cleared { name }));
+                    self.look(&listed);
                 }
+                Err(error) => self.fail(Some(name), error, self.answered, true),
             },
             Told::Failed { name, error, held, keeps } => {
                 if !held {
@@ -79,11 +85,19 @@ impl List {
                     self.awaited.clear();
                     (self.answers, self.answered) = (false, false);
                 }
-                self.queue.push_back(Told::Failed { name, error, held, keeps });
+                self.fail(name, error, held, keeps);
             }
-            Told::Cleared { name } => self.queue.push_back(Told::Cleared { name }),
+            Told::Cleared { name } => {
+                self.amiss = None;
+                self.queue.push_back(Told::Cleared { name });
+            }
             Told::Gone { .. } | Told::Answered => {}
         }
+    }
+
+    fn fail(&mut self, name: Option<ResourceName>, error: Error, held: bool, keeps: bool) {
+        self.amiss = held.then(|| name.clone());
+        self.queue.push_back(Told::Failed { name, error, held, keeps });
     }
 
     /// The list is new: what comes is told before what goes.

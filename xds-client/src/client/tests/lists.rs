@@ -158,8 +158,15 @@ fn r081_a_list_with_an_entry_that_is_of_no_use_is_refused_whole_and_what_there_w
         let refused = world.top().take_refused();
         assert!(refused.len() == 1 && refused[0].contains(words), "{refused:?}");
     }
-    world.put_list("foo", "7", &[inline("bar", "2")]);
-    assert_eq!(world.follow(&mut watch), ["put bar 2"]);
+    let over = format!("cleared {}", list("foo"));
+    world.put_list("foo", "7", &[inline("bar", "1")]);
+    assert_eq!(world.follow(&mut watch), [over.as_str()], "its members are as they were");
+    world.put_list("foo", "8", &[inline("bar", "bad")]);
+    assert_eq!(world.follow(&mut watch).len(), 1);
+    world.put_list("foo", "9", &[inline("bar", "2")]);
+    assert_eq!(world.follow(&mut watch), [over.as_str(), "put bar 2"]);
+    world.put_list("foo", "10", &[inline("bar", "3")]);
+    assert_eq!(world.follow(&mut watch), ["put bar 3"], "that is over already");
 }
 
 const NOBODY_READS: &str = "only xdstp: is asked for, and the client was given nothing that reads http:";
