@@ -19,16 +19,17 @@ use xdstp_client::federation;
 
 use crate::admin_access::{AdminAccess, admin_tokens};
 use crate::client_rules::{ClientRules, Rules};
-use crate::config::{self, Address, Config, LogFilter, OriginKind, XdstpStreams};
+use crate::config::{self, Config, LogFilter, OriginKind, XdstpStreams};
 use crate::error::Error;
 use crate::exported::export;
+use crate::incoming::Next;
 use crate::logging::{Logging, SetLog};
 use crate::metrics::Metrics;
 use crate::origins::{Connections, Origins};
 use crate::pages::Pages;
 use crate::reached::Reached;
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
-use crate::reload::{Parts, Reloader, Reloads, Spoken};
+use crate::reload::{Listening, Parts, Reloader, Reloads, Spoken};
 use crate::serve::{Guards, Layered, Relay};
 use crate::socket::Listener;
 use crate::state::{self, State};
@@ -271,13 +272,16 @@ impl RelayBuilder {
         let (tls, admin_tls) = (tls.map(Arc::new), admin_tls.map(Arc::new));
         let rules = ClientRules::new(Rules::load(&config)?);
         let access = AdminAccess::new(admin_tokens(&config)?, config.admin_hosts.clone());
+        let next = Next::default();
+        // One that was brought is the program's own, wherever the configuration says that clients are served.
+        let listening = listener.is_none().then(|| Listening::new(next.clone()));
         let listener = match listener {
             Some(listener) => Listener::Tcp(listener),
-            None => listen(&config.listen, "listen")?,
+            None => Listener::listen(&config.listen, "listen")?,
         };
         let admin = match (admin_listener, &config.admin) {
             (Some(listener), _) => Some(Listener::Tcp(listener)),
-            (None, Some(address)) => Some(listen(address, "admin")?),
+            (None, Some(address)) => Some(Listener::listen(address, "admin")?),
             (None, None) => None,
         };
         let logging = Arc::new(Logging::new(config.log.clone(), log));
@@ -294,6 +298,7 @@ impl RelayBuilder {
             rules: rules.clone(),
             access: access.clone(),
             spoken,
+            listening,
             connections: connections.clone(),
             reached,
             logging,
@@ -301,7 +306,19 @@ impl RelayBuilder {
         };
         let reloader = Reloader::new(as_given, parts);
         let guards = Guards { tls, rules, admin_tls, access };
-        Ok(Relay { config, listener, guards, admin, layers, core, pages, reloader, connections, _origins: origins })
+        Ok(Relay {
+            config,
+            listener,
+            next,
+            guards,
+            admin,
+            layers,
+            core,
+            pages,
+            reloader,
+            connections,
+            _origins: origins,
+        })
     }
 }
 
@@ -339,10 +356,6 @@ fn asks_for_nodes(config: &Config) -> bool {
     let is_server = |origin: &config::Origin| origin.kind.servers().is_some();
     let by_node = config.origins.iter().any(|origin| is_server(origin) && origin.xdstp == XdstpStreams::ByNode);
     by_node || config.origin(&config.default_origin).is_some_and(is_server)
-}
-
-fn listen(address: &Address, field: &'static str) -> Result<Listener, Error> {
-    Listener::bind(address).map_err(|source| Error::Listen { address: address.clone(), field, source })
 }
 
 #[cfg(test)]

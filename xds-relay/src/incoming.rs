@@ -4,14 +4,15 @@
 use std::io;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 use tokio_stream::Stream;
 
+use crate::lock::lock;
 use crate::relay_core::RelayCore;
 use crate::socket::{self, Io};
 
@@ -32,9 +33,20 @@ impl Listener for socket::Listener {
     }
 }
 
+/// Where connections are to be accepted next, in place of where they are. Clones are the same.
+pub(crate) struct Next<L = socket::Listener>(Arc<Mutex<Waiting<L>>>);
+
+struct Waiting<L> {
+    listener: Option<L>,
+    accepts: Option<Waker>,
+}
+
 /// The connections that clients make, each as long as it is one too many closed at once.
 pub(crate) struct Incoming<L = socket::Listener> {
     listener: L,
+    next: Next<L>,
+    /// The one before, until nobody waits there any more.
+    left: Option<L>,
     room: Arc<Semaphore>,
     core: Arc<RelayCore>,
     pause: Option<Pin<Box<Sleep>>>,
@@ -45,13 +57,59 @@ pub(crate) struct Incoming<L = socket::Listener> {
 /// A connection, and what counts it for as long as that is held.
 pub(crate) type Counted = (Io, OwnedSemaphorePermit);
 
+impl<L> Next<L> {
+    /// Connections are accepted there from now on. Those that were made before stay.
+    pub(crate) fn set(&self, listener: L) {
+        let accepts = {
+            let mut waiting = lock(&self.0);
+            waiting.listener = Some(listener);
+            waiting.accepts.take()
+        };
+        accepts.into_iter().for_each(Waker::wake);
+    }
+
+    fn take(&self, cx: &Context<'_>) -> Option<L> {
+        let mut waiting = lock(&self.0);
+        waiting.accepts = Some(cx.waker().clone());
+        waiting.listener.take()
+    }
+}
+
+impl<L> Default for Next<L> {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Waiting { listener: None, accepts: None })))
+    }
+}
+
+impl<L> Clone for Next<L> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<L: Listener> Incoming<L> {
+    /// Where somebody waits: first of all at the one that is left.
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Io>> {
+        if let Some(next) = self.next.take(cx) {
+            self.left = Some(std::mem::replace(&mut self.listener, next));
+            self.pause = None;
+        }
+        match self.left.as_ref().map(|left| left.poll_accept(cx)) {
+            Some(Poll::Ready(accepted)) => return Poll::Ready(accepted),
+            Some(Poll::Pending) => self.left = None,
+            None => {}
+        }
+        self.listener.poll_accept(cx)
+    }
+}
+
 impl<L> Incoming<L> {
-    /// At most `limit` connections at a time, or as many as this process may have descriptors for.
-    pub(crate) fn new(listener: L, limit: Option<NonZeroUsize>, core: Arc<RelayCore>) -> Self {
+    /// At most `limit` connections at a time, or as many as this process may have descriptors for; from `next` once there is one.
+    pub(crate) fn new(listener: L, next: Next<L>, limit: Option<NonZeroUsize>, core: Arc<RelayCore>) -> Self {
         let limit = limit.map_or_else(default_limit, NonZeroUsize::get);
         tracing::debug!(limit, "connections of clients");
         let room = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
-        Self { listener, room, core, pause: None, short: false }
+        Self { listener, next, left: None, room, core, pause: None, short: false }
     }
 
     fn say_once(&mut self, words: std::fmt::Arguments<'_>) {
@@ -84,7 +142,7 @@ impl<L: Listener> Stream for Incoming<L> {
                 ready!(pause.as_mut().poll(cx));
                 self.pause = None;
             }
-            let io = match ready!(self.listener.poll_accept(cx)) {
+            let io = match ready!(self.poll_accept(cx)) {
                 Ok(io) => io,
                 Err(error) if is_of_the_connection(&error) => continue,
                 Err(error) => {
@@ -118,7 +176,6 @@ fn is_of_the_connection(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
-    use std::sync::Mutex;
 
     use tokio::time::timeout;
 
@@ -149,7 +206,7 @@ mod tests {
         let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
         let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
         let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
-        let mut incoming = Incoming::new(Failing(Mutex::new(failures.into())), None, core);
+        let mut incoming = Incoming::new(Failing(Mutex::new(failures.into())), Next::default(), None, core);
         let mut look = async || {
             let nobody = timeout(PAUSE * 3 / 2, std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_next(cx)));
             assert!(nobody.await.is_err());

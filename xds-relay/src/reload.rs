@@ -1,12 +1,14 @@
 //! A configuration that counts anew while a relay runs: what can, and of the rest it is said that it needs a restart.
 
 mod differences;
+mod listening;
 mod otherwise;
 
 use std::error::Error as StdError;
 use std::sync::{Arc, Mutex};
 
 use self::differences::differences;
+pub(crate) use self::listening::Listening;
 pub(crate) use self::otherwise::Spoken;
 use self::otherwise::{Otherwise, reached_otherwise};
 use crate::admin_access::{AdminAccess, admin_tokens};
@@ -69,6 +71,8 @@ pub(crate) struct Parts {
     pub(crate) rules: Arc<ClientRules>,
     pub(crate) access: Arc<AdminAccess>,
     pub(crate) spoken: Spoken,
+    /// Where clients are served, unless it is the program's.
+    pub(crate) listening: Option<Listening>,
     pub(crate) connections: Connections,
     pub(crate) reached: Arc<Reached>,
     pub(crate) logging: Arc<Logging>,
@@ -96,7 +100,8 @@ impl Reloader {
         lock(&self.0.running).clone()
     }
 
-    /// Goes by another configuration where a relay that runs can, all at once: `clients`, where `listen` and `tls` are as they run;
+    /// Goes by another configuration where a relay that runs can, all at once: `listen`, unless a program brought its listener, or the
+    /// port stays and one of the addresses is any; `clients`, where `listen` is so, and `tls` is as it runs;
     /// the files of `tls` and `admin.tls`, where there were some, and `client_ca` where there was one; of origins that are otherwise as
     /// they run `tls`, `token`, `keepalive` and `streams_per_connection`, and a `server` in place of another, unless what origins said is
     /// kept over a restart; `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
@@ -158,7 +163,13 @@ impl Parts {
         let moved = reached_otherwise(running, config, self.core.keeps);
         let moved = moved.into_iter().map(|otherwise| Ok((endpoints(config, otherwise.origin)?, otherwise)));
         let moved = moved.collect::<Result<Vec<_>, Error>>()?;
+        let listening = self.listening.as_ref().and_then(|listening| listening.bind(running, config).transpose());
+        let listening = listening.transpose()?;
         // From here on nothing fails.
+        if let Some(bound) = listening {
+            bound.accept();
+            running.listen.clone_from(&config.listen);
+        }
         self.spoken.replace(files, running, config);
         for (endpoints, Otherwise { at, origin, elsewhere }) in moved {
             self.connections.lead_to(at, &endpoints, elsewhere);

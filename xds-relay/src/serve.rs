@@ -22,7 +22,7 @@ use crate::drain;
 use crate::error::Error;
 use crate::file_content::FileContent;
 use crate::health::Health;
-use crate::incoming::Incoming;
+use crate::incoming::{Incoming, Next};
 use crate::load_reports::{self, LoadReports};
 use crate::origins::{Connections, Origins};
 use crate::pages::Pages;
@@ -44,6 +44,7 @@ pub(crate) type Layered = Box<dyn FnOnce(Router) -> Router + Send + Sync>;
 pub struct Relay {
     pub(crate) config: Config,
     pub(crate) listener: Listener,
+    pub(crate) next: Next,
     pub(crate) guards: Guards,
     pub(crate) admin: Option<Listener>,
     pub(crate) layers: Vec<Layered>,
@@ -109,7 +110,7 @@ impl Relay {
     /// # Errors
     /// A server fails.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
-        let Self { config, listener, guards, admin, layers, core, pages, reloader, connections, _origins } = self;
+        let Self { config, listener, next, guards, admin, layers, core, pages, reloader, connections, _origins } = self;
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
         let keeping = state::keep(&core);
@@ -120,7 +121,7 @@ impl Relay {
         let client_status = config.client_status.then(|| client_status::router(&core, rules.clone()));
         let routes =
             routes(&core, rules.clone(), load_reports(&config, &connections, &core, rules, reports_end), client_status);
-        let incoming = Incoming::new(listener, config.limits.connections, core.clone());
+        let incoming = Incoming::new(listener, next, config.limits.connections, core.clone());
         let open_calls = OpenCalls::default();
         let router = layers.into_iter().fold(health.add_to(routes).into_axum_router(), |router, layer| layer(router));
         let (limited, open) = (count_limited(&core), open_calls.clone());

@@ -14,6 +14,7 @@ use tonic::transport::server::Connected as _;
 #[cfg(unix)]
 use self::file::SocketFile;
 use crate::config::Address;
+use crate::error::Error;
 
 #[cfg(unix)]
 mod file;
@@ -58,6 +59,14 @@ impl Listener {
         socket.set_reuseaddr(true)?;
         socket.bind(*address)?;
         Ok(Self::Tcp(socket.listen(WAITING)?))
+    }
+
+    /// The same of what a field of the configuration names.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind), with the field.
+    pub(crate) fn listen(address: &Address, field: &'static str) -> Result<Self, Error> {
+        Self::bind(address).map_err(|source| Error::Listen { address: address.clone(), field, source })
     }
 
     /// Where it is.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use tokio::net::TcpStream;
 use xds_relay::{Config, Reloaded};
 
 use crate::Running;
@@ -168,7 +169,7 @@ async fn what_needs_a_restart_is_said_and_stays_and_so_do_rules_that_go_with_it(
     fs::write(directory.path().join("admins"), TWO).unwrap();
     let admins = directory.path().join("admins").display().to_string();
     let more = format!(
-        r#"{{ "listen": "127.0.0.1:1", "linger": "1m", "drain": "1s", "admin": {{ "address": "127.0.0.1:2", "token": "{admins}" }} }}"#
+        r#"{{ "listen": "0.0.0.0:0", "linger": "1m", "drain": "1s", "admin": {{ "address": "127.0.0.1:2", "token": "{admins}" }} }}"#
     );
     let reloaded = reload(&relay, directory.path(), "[{ match: { cidr: [10.0.0.0/8] } }]", &more).await.unwrap();
     assert_eq!(reloaded.applied, ["drain"]);
@@ -209,4 +210,31 @@ async fn how_many_streams_there_may_be_changes_and_those_there_are_stay() {
     assert_eq!(ends(&relay, &[]).await, None);
     serve_seconds(directory.path(), 2);
     assert_eq!(told(&mut call).await, ["+shop/a"]);
+}
+
+#[tokio::test]
+async fn who_comes_later_is_served_at_another_address_and_streams_that_are_open_go_on() {
+    let (mut relay, directory) = relay("[{ match: { any: true } }]").await;
+    let mut call = client(&relay, "", &["shop/a"], "n", &[&["+shop/a"]]).await;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let other = taken.local_addr().unwrap();
+    let more = format!(r#"{{ "listen": "{other}", "drain": "1s" }}"#);
+    let rules = "[{ match: { any: true }, names: ['shop/*'] }]";
+    let error = reload(&relay, directory.path(), rules, &more).await.unwrap_err();
+    assert_eq!(error, format!("cannot listen on {other} (listen)"));
+    assert_eq!(relay.reloader.config().drain.as_secs(), 3600, "nothing changes");
+    drop(taken);
+    let reloaded = reload(&relay, directory.path(), rules, &more).await.unwrap();
+    assert_eq!(reloaded.applied, ["clients[0].names", "clients[0].wildcard", "drain", "listen"]);
+    assert_eq!(reloaded.needs_restart, [""; 0]);
+    in_time(async { while TcpStream::connect(relay.address).await.is_ok() {} }).await;
+    relay.address = other;
+    let mut new = client(&relay, "", &["shop/a"], "n", &[&["+shop/a"]]).await;
+    serve_seconds(directory.path(), 2);
+    assert_eq!((told(&mut call).await, told(&mut new).await), (vec!["+shop/a".to_owned()], vec!["+shop/a".to_owned()]));
+    // And back to any port that is free.
+    let reloaded = reload(&relay, directory.path(), rules, r#"{ "listen": "127.0.0.1:0" }"#).await.unwrap();
+    assert_eq!(reloaded.applied, ["listen"]);
+    serve_seconds(directory.path(), 3);
+    assert_eq!((told(&mut call).await, told(&mut new).await), (vec!["+shop/a".to_owned()], vec!["+shop/a".to_owned()]));
 }
