@@ -180,8 +180,8 @@ async fn an_error_takes_nothing_away_whatever_it_is() {
 async fn what_cannot_be_read_is_an_error_that_names_the_place_and_the_last_stays() {
     let page = Play::answer("200 OK", &[("content-type", "text/html"), ("etag", "\"2\"")], b"<html>");
     let noise = Play::answer("200 OK", &[("content-type", PROTO)], b"\xff");
-    let plays =
-        [found("\"1\"", &["a"]), page, status("500 Oh"), status("304 Not Modified"), noise, found("\"3\"", &["b"])];
+    let [first, again, new] = [("\"1\"", "a"), ("\"3\"", "a"), ("\"4\"", "b")].map(|(tag, of)| found(tag, &[of]));
+    let plays = [first, page, status("500 Oh"), status("304 Not Modified"), noise, again, new];
     let mut world = World::new(plays).await;
     let (mut watch, at) = (world.watch(), all(&world.site));
     assert_eq!(world.after(0, &mut watch).await, ["put a", "answered"]);
@@ -192,6 +192,7 @@ async fn what_cannot_be_read_is_an_error_that_names_the_place_and_the_last_stays
     assert_eq!(world.after_a_while(&mut watch).await, [&*of_page]);
     let heard = world.after_a_while(&mut watch).await;
     assert!(heard.len() == 1 && heard[0].starts_with(&format!("invalid, and used on: {at}: ")), "{heard:?}");
+    assert_eq!(world.after_a_while(&mut watch).await, ["cleared"], "it has what it had before");
     assert_eq!(world.after_a_while(&mut watch).await, ["put b", "removed a"]);
 }
 
