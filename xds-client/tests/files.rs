@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use bytes::Bytes;
-use prost::Message;
-use xds_transport::wire::Any;
+use prost::Message as _;
+use xds_transport::wire::{self, Any};
 use xdstp_client::bootstrap::{Bootstrap, ChannelCreds, Server};
 use xdstp_client::federation::Held;
 use xdstp_client::test::Network;
@@ -15,18 +15,11 @@ use xdstp_client::{Client, Decode, DiscoveryResponse, Error, Event, Files, Watch
 
 const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
-#[derive(Message)]
-struct Response {
-    #[prost(message, repeated, tag = "2")]
-    resources: Vec<Any>,
-    #[prost(string, tag = "4")]
-    type_url: String,
-}
-
 /// A file with a cluster of this name.
 fn content(name: &str) -> Vec<u8> {
     let value = Bytes::from([&[0x0a, u8::try_from(name.len()).unwrap()], name.as_bytes()].concat());
-    Response { resources: vec![Any { type_url: CLUSTERS.into(), value }], type_url: CLUSTERS.into() }.encode_to_vec()
+    let resources = vec![Any { type_url: CLUSTERS.into(), value }];
+    wire::DiscoveryResponse { resources, type_url: CLUSTERS.into(), ..Default::default() }.encode_to_vec()
 }
 
 struct World {

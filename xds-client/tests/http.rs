@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use prost::Message;
-use xds_transport::wire::Any;
+use prost::Message as _;
+use xds_transport::wire::{self, Any};
 use xdstp_client::bootstrap::{Bootstrap, ChannelCreds, Server};
 use xdstp_client::federation::Held;
 use xdstp_client::test::Network;
@@ -21,21 +21,14 @@ use site::{Play, Site};
 const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const PROTO: &str = "application/x-protobuf";
 
-#[derive(Message)]
-struct Response {
-    #[prost(message, repeated, tag = "2")]
-    resources: Vec<Any>,
-    #[prost(string, tag = "4")]
-    type_url: String,
-}
-
 /// Clusters of these names.
 fn content(names: &[&str]) -> Vec<u8> {
     let cluster = |name: &&str| {
         let value = Bytes::from([&[0x0a, u8::try_from(name.len()).unwrap()], name.as_bytes()].concat());
         Any { type_url: CLUSTERS.into(), value }
     };
-    Response { resources: names.iter().map(cluster).collect(), type_url: CLUSTERS.into() }.encode_to_vec()
+    let (resources, type_url) = (names.iter().map(cluster).collect(), CLUSTERS.into());
+    wire::DiscoveryResponse { resources, type_url, ..Default::default() }.encode_to_vec()
 }
 
 /// Those, with a stamp.
