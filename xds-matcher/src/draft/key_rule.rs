@@ -94,6 +94,10 @@ impl KeyRule {
         self.ranges.is_some()
     }
 
+    pub(super) fn is_inverted(&self) -> bool {
+        self.invert
+    }
+
     pub(super) fn integer(&self, variant: &DynamicParameters) -> Option<u64> {
         variant.lookup(&self.key).and_then(|value| integer(value))
     }

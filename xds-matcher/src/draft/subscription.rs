@@ -124,6 +124,11 @@ impl Subscription {
         ranged.map(|rule| rule.integer(a).cmp(&rule.integer(b))).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
+    /// Whether every range that decides between variants also says which to look for: an inverted one decides and admits everything.
+    pub(crate) fn prefers_what_it_admits(&self) -> bool {
+        !self.keys.iter().any(|rule| rule.is_ranged() && rule.is_inverted())
+    }
+
     pub(crate) fn rule(&self, key: &Prefixed) -> Option<&KeyRule> {
         let at = self.keys.binary_search_by(|rule| rule.key().cmp(key)).ok()?;
         self.keys.get(at)
@@ -151,6 +156,25 @@ mod tests {
         let zero = ranged(&[(0, 0)], false);
         assert!(zero.matches(&n("0")) && zero.matches(&n("00")) && !zero.matches(&n("1")));
         assert!(!zero.must_ask_upstream(&n("0")));
+    }
+
+    #[test]
+    fn an_inverted_range_decides_before_a_range_of_a_later_key() {
+        use crate::DraftVariants;
+        let rule = |min, max, invert| KeyConstraints {
+            constraints: alloc::vec![crate::draft::Constraint {
+                kind: Some(Kind::IntegerRangeList(IntegerRangeList {
+                    range: alloc::vec![Range { min_value: Some(min), max_value: Some(max) }]
+                }))
+            }],
+            invert,
+        };
+        let keys = [("l", rule(0, 9, false)), ("m", rule(90, 99, true)), ("n", rule(0, 9, false))];
+        let key_constraints = keys.map(|(key, rule)| (key.into(), rule)).into();
+        let subscription = DynamicParameterConstraints { key_constraints }.lower().unwrap();
+        let variant = |m, n| (m, [("m", m), ("n", n)].into_iter().collect::<DynamicParameters>());
+        let variants = DraftVariants::new([variant("1", "8"), variant("2", "7"), variant("3", "6")]);
+        assert_eq!(variants.select(&subscription).variant(), Some(&"3"));
     }
 
     #[test]

@@ -124,6 +124,7 @@ impl<N: Ord> DraftVariants<N> {
             let found = self.variants.get(number as usize).filter(|(_, variant)| subscription.matches(variant));
             found.map(|(_, variant)| visit(number, variant)).is_some()
         };
+        let best_only = best_only && subscription.prefers_what_it_admits();
         for group in &self.groups {
             let admits = |key: &Prefixed| subscription.rule(key).map_or(Admits::Anything, KeyRule::admits);
             group.for_each_candidate(admits, best_only, &mut verify);

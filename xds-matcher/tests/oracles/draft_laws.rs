@@ -32,17 +32,22 @@ pub(crate) fn draft_message_law(input: &[u8]) {
 pub(crate) fn draft_selection_law(input: &[u8]) {
     let mut choices = Choices(input);
     let count = choices.below(7);
-    draft_selection_of(&mut choices, count);
+    draft_selection_of(&mut choices, count, message);
 }
 
 /// The same of as many variants as an index goes about differently.
 pub(crate) fn many_draft_variants_law(input: &[u8]) {
     let mut choices = Choices(input);
     let count = choices.below(50);
-    draft_selection_of(&mut choices, count);
+    let message = if choices.below(2) == 0 { message } else { ranges_of_all_keys };
+    draft_selection_of(&mut choices, count, message);
 }
 
-fn draft_selection_of(choices: &mut Choices<'_>, count: usize) {
+fn draft_selection_of(
+    choices: &mut Choices<'_>,
+    count: usize,
+    message: fn(&mut Choices<'_>) -> DynamicParameterConstraints,
+) {
     let parameters: Vec<Parameters> = (0..count).map(|_| choices.parameters()).collect();
     let variants = DraftVariants::new(parameters.iter().map(to_dynamic).enumerate());
     let sent = choices.parameters();
@@ -118,18 +123,29 @@ fn message(choices: &mut Choices<'_>) -> DynamicParameterConstraints {
     DynamicParameterConstraints { key_constraints }
 }
 
+/// Ranges decide between variants key after key, and an inverted one decides as well.
+fn ranges_of_all_keys(choices: &mut Choices<'_>) -> DynamicParameterConstraints {
+    let rule = |choices: &mut Choices<'_>| KeyConstraints {
+        constraints: vec![Leaf { kind: Some(integers(choices)) }],
+        invert: choices.below(2) == 1,
+    };
+    DynamicParameterConstraints { key_constraints: KEYS.map(|key| (key.into(), rule(choices))).into() }
+}
+
 fn leaf(choices: &mut Choices<'_>) -> Option<Kind> {
     match choices.below(8) {
         0..4 => Some(Kind::Value(choices.value())),
-        4..7 => {
-            let bounds = choices.ranges().into_iter();
-            let range = bounds
-                .map(|(min, max)| Range { min_value: Some(min), max_value: Some(max).filter(|max| *max < u64::MAX) });
-            Some(Kind::IntegerRangeList(IntegerRangeList { range: range.collect() }))
-        }
+        4..7 => Some(integers(choices)),
         _ => [None, Some(Kind::IntegerRangeList(IntegerRangeList { range: vec![Range::default()] }))][choices.below(2)]
             .clone(),
     }
+}
+
+fn integers(choices: &mut Choices<'_>) -> Kind {
+    let bounds = choices.ranges().into_iter();
+    let range =
+        bounds.map(|(min, max)| Range { min_value: Some(min), max_value: Some(max).filter(|max| *max < u64::MAX) });
+    Kind::IntegerRangeList(IntegerRangeList { range: range.collect() })
 }
 
 /// The rule of the draft, read literally.
