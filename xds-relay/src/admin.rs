@@ -11,7 +11,7 @@ use axum::{
     http::{StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
-    routing::get,
+    routing::{get, post},
     serve::Listener,
 };
 use tokio::task::spawn_blocking;
@@ -23,7 +23,9 @@ use crate::admin_access::AdminAccess;
 use crate::metrics::Metrics;
 
 mod answers;
+mod drift;
 mod filter;
+mod guarded;
 mod hosts;
 mod html;
 mod idle;
@@ -84,6 +86,7 @@ where
         .route("/metrics", get(metrics))
         .route("/api/v1/status", get(answers::status))
         .route("/api/v1/origins", get(answers::origins))
+        .route("/api/v1/drift", post(drift::check))
         .route("/api/v1/clients", get(answers::clients))
         .route("/api/v1/clients/{id}", get(answers::client))
         .route("/api/v1/resources", get(answers::resources))

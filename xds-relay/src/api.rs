@@ -2,6 +2,7 @@
 //! changes. Lists that may be long come in pages: `next` is what to ask `after`.
 
 mod clients;
+mod drift;
 mod origins;
 mod resources;
 mod words;
@@ -14,6 +15,7 @@ pub use self::clients::{
     Client, ClientCounts, ClientQuery, ClientRow, ClientState, ClientType, Clients, ExplainQuery, Explained, Rejection,
     RuleExplained,
 };
+pub use self::drift::{Drift, DriftQuery, Drifts, ScopeDrift};
 pub use self::origins::{OriginDetail, OriginState, OriginStatus, Origins};
 pub use self::resources::{HeldResource, NameQuery, Named, ResourceQuery, ResourceRow, Resources, Wanting};
 pub use self::words::{query, short_time, short_type};
@@ -21,6 +23,8 @@ pub use crate::snapshot::{ServerDump, UpstreamDump};
 
 /// The longest page.
 pub const LONGEST_PAGE: usize = 1000;
+/// Of how many authorities and node groups at most an origin is asked anew for one comparison.
+pub const MOST_SCOPES: usize = 16;
 /// How long a page is where nobody says.
 pub const PAGE: usize = 100;
 

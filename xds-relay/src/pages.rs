@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use crate::admin::Inspect;
 use crate::api::{
-    Client, ClientQuery, Clients, ExplainQuery, NameQuery, Named, Origins, ResourceQuery, Resources, Status,
+    Client, ClientQuery, Clients, DriftQuery, ExplainQuery, NameQuery, Named, Origins, ResourceQuery, Resources, Status,
 };
 use crate::config::{Config, LogFilter, ReadyWhen};
 use crate::content::Content;
 use crate::logging::Logging;
 use crate::metrics::{Gauges, Metrics};
 use crate::reached::Reached;
-use crate::relay_core::{Found, RelayCore};
+use crate::relay_core::{DriftCheck, Found, RelayCore};
 use crate::reload::Reloads;
 use crate::snapshot::{ConfigDump, Readiness};
 
@@ -128,6 +128,10 @@ impl Inspect for Pages {
 
     fn set_log(&self, filter: LogFilter) -> bool {
         self.logging.change(filter)
+    }
+
+    fn check_drift(&self, query: &DriftQuery) -> Option<DriftCheck> {
+        self.core.check_drift(query, Instant::now())
     }
 
     fn metrics(&self) -> &Metrics {

@@ -2,6 +2,7 @@
 
 mod admin;
 mod clients;
+mod drift;
 mod explain;
 mod resources;
 mod status;
@@ -30,7 +31,8 @@ Examples:
   xds relay status
   xds relay --admin unix:/run/xds-relay/admin clients --state REJECTED
   xds relay explain envoy-1 cluster web
-  xds relay resources cluster --name web")]
+  xds relay resources cluster --name web
+  xds relay drift mesh --type cluster")]
 pub(crate) struct Args {
     /// Its admin pages: host:port, or unix:/path
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]
@@ -61,6 +63,7 @@ enum Form {
 enum Command {
     Status(status::Args),
     Clients(clients::Args),
+    Drift(drift::Args),
     Explain(explain::Args),
     Resources(resources::Args),
 }
@@ -74,6 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
     let done = match &args.command {
         Command::Status(command) => status::run(command, admin, args.output, &mut out),
         Command::Clients(command) => clients::run(command, admin, args.output, &mut out),
+        Command::Drift(command) => drift::run(command, admin, args.output, &mut out),
         Command::Explain(command) => explain::run(command, admin, args.output, &mut out),
         Command::Resources(command) => resources::run(command, admin, args.output, &mut out),
     };

@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::federation::choice::Standing;
+use crate::federation::dial::Dialed;
 #[cfg(test)]
 use crate::federation::faults::{Fault, planted};
 use crate::federation::lock::lock;
@@ -16,6 +17,7 @@ use crate::federation::speakers::Speakers;
 use crate::federation::supply::{ServerState, ServerStatus, Status, Supply};
 use crate::federation::turns::Turns;
 use crate::federation::upstream::Seated;
+use crate::upstream::Consumer;
 
 /// A seat at the stream of each server that the scope asks. The streams are shared as those of one server are.
 pub(crate) struct Fallback {
@@ -104,6 +106,11 @@ impl Supply for Fallback {
     fn unreachable_since(&self, since: Instant) -> Option<String> {
         let are_lost = self.seats().iter().all(|seat| seat.unreachable_since(since).is_some());
         self.scope.upgrade()?.asked().trouble.filter(|_| are_lost)
+    }
+
+    fn dial_beside(&self, consumer: Box<dyn Consumer>) -> Option<Box<dyn Dialed>> {
+        let (counts, seats) = (self.statuses().1, self.seats());
+        counts.and_then(|counts| seats.get(counts)).or(seats.first())?.dial_beside(consumer)
     }
 
     fn join(&self, routes: u64, node: Bytes) {

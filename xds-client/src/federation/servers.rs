@@ -161,7 +161,7 @@ impl OneServer {
     ) -> Arc<Upstream> {
         let new = || Undialed::new(self.server.clone(), speaker(), speakers(), scope);
         match scope.has_own_stream() {
-            true => new().dial(&*self.dial),
+            true => new().dial(&self.dial),
             false => self.shared(scope.selector(), new),
         }
     }
@@ -183,6 +183,6 @@ impl OneServer {
             }
             known
         };
-        known.unwrap_or_else(|| new.dial(&*self.dial))
+        known.unwrap_or_else(|| new.dial(&self.dial))
     }
 }

@@ -4,6 +4,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
+use crate::federation::dial::Dialed;
+use crate::upstream::Consumer;
+
 /// What an origin that must be asked feeds a scope by: a stream, of which the scope may be one of many users. The scope
 /// drops it when nobody wants anything of it any more. No lock of the core is held while it is called or dropped.
 pub trait Supply: Send + Sync {
@@ -21,6 +24,11 @@ pub trait Supply: Send + Sync {
 
     /// Why the origin cannot be reached, if it cannot since before `since`.
     fn unreachable_since(&self, since: Instant) -> Option<String>;
+
+    /// Another stream to the server that counts, as the same node, for somebody who uses it alone: none if there is no server.
+    fn dial_beside(&self, _consumer: Box<dyn Consumer>) -> Option<Box<dyn Dialed>> {
+        None
+    }
 
     /// The node of some routes, of the group that the scope is of, may speak for that from now on.
     fn join(&self, routes: u64, node: Bytes);

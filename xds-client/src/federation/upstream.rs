@@ -16,6 +16,7 @@ use crate::federation::scopes::{Scopes, Seat};
 use crate::federation::server::{Server, StreamState};
 use crate::federation::speakers::Speakers;
 use crate::federation::supply::{Status, Supply};
+use crate::upstream::Consumer;
 
 /// A stream that is open, or waits to be, for as long as a scope has a seat there.
 pub(crate) struct Upstream {
@@ -24,6 +25,11 @@ pub(crate) struct Upstream {
     scopes: Arc<Scopes>,
     speakers: Arc<Mutex<Speakers>>,
     state: Arc<Mutex<StreamState>>,
+    position: Position,
+    /// As whom it was opened.
+    node: Bytes,
+    /// How it was.
+    again: OnceLock<Arc<dyn Dial>>,
     dialed: OnceLock<Box<dyn Dialed>>,
 }
 
@@ -36,8 +42,6 @@ pub(crate) struct Seated {
 /// A stream that scopes may have seats at, and that is not opened yet.
 pub(crate) struct Undialed {
     pub(crate) upstream: Arc<Upstream>,
-    position: Position,
-    node: Bytes,
     feed: Feed,
 }
 
@@ -78,15 +82,17 @@ impl Undialed {
         let by_node = matches!(key.of_all(), ScopeKey::Group(..));
         let selector = key.selector().cloned();
         let feed = Feed::new(label.clone(), by_node, selector, server, scopes.clone(), state.clone(), speakers.clone());
-        let upstream = Arc::new(Upstream { label, scopes, speakers, state, dialed: OnceLock::new() });
-        Self { upstream, position, node, feed }
+        let (again, dialed) = (OnceLock::new(), OnceLock::new());
+        let upstream = Arc::new(Upstream { label, scopes, speakers, state, position, node, again, dialed });
+        Self { upstream, feed }
     }
 
     /// Not to be done under a lock: how a server is dialed, is anybody's code. Whoever does has something to ask then, and so who has
     /// a seat here by that time need not say so again.
-    pub(crate) fn dial(self, dial: &dyn Dial) -> Arc<Upstream> {
-        let Self { upstream, position, node, feed } = self;
-        let _ = upstream.dialed.set(dial.dial(position, node, Box::new(feed)));
+    pub(crate) fn dial(self, dial: &Arc<dyn Dial>) -> Arc<Upstream> {
+        let Self { upstream, feed } = self;
+        let _ = upstream.again.set(dial.clone());
+        let _ = upstream.dialed.set(dial.dial(upstream.position, upstream.node.clone(), Box::new(feed)));
         upstream
     }
 }
@@ -117,6 +123,12 @@ impl Supply for Seated {
         let state = lock(&self.upstream.state);
         let lost = state.is_lost() && state.lost_since.is_some_and(|lost| lost <= since);
         lost.then(|| state.last_error.clone().unwrap_or_else(|| "it ended the stream".into()))
+    }
+
+    fn dial_beside(&self, consumer: Box<dyn Consumer>) -> Option<Box<dyn Dialed>> {
+        let Upstream { again, speakers, position, node, .. } = &*self.upstream;
+        let speaker = lock(speakers).speaker();
+        Some(again.get()?.dial(*position, speaker.unwrap_or_else(|| node.clone()), consumer))
     }
 
     fn join(&self, routes: u64, node: Bytes) {

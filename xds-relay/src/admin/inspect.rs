@@ -1,10 +1,11 @@
 //! A relay as the pages see it.
 
 use crate::api::{
-    Client, ClientQuery, Clients, ExplainQuery, NameQuery, Named, Origins, ResourceQuery, Resources, Status,
+    Client, ClientQuery, Clients, DriftQuery, ExplainQuery, NameQuery, Named, Origins, ResourceQuery, Resources, Status,
 };
 use crate::config::LogFilter;
 use crate::metrics::{Gauges, Metrics};
+use crate::relay_core::DriftCheck;
 use crate::snapshot::{ConfigDump, Readiness};
 
 /// What the pages ask of a relay. But for [`Inspect::ready`], they are called on threads that may block.
@@ -41,6 +42,12 @@ pub trait Inspect: Send + Sync + 'static {
     /// Has this logged from now on: false where it is not the relay that says so.
     fn set_log(&self, _filter: LogFilter) -> bool {
         false
+    }
+
+    /// Has an origin asked once more, beside what is served of it: see [`Drifts`](crate::api::Drifts). None if there is no origin of that name that
+    /// can be.
+    fn check_drift(&self, _query: &DriftQuery) -> Option<DriftCheck> {
+        None
     }
 
     /// The counters.

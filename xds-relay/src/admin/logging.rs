@@ -1,10 +1,11 @@
 //! What is logged, and having something else logged: the one thing that the pages change.
 
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
+use super::guarded::from_a_browser;
 use super::look::Pages;
 use crate::config::LogFilter;
 
@@ -38,9 +39,8 @@ pub(super) async fn change_to(State(pages): State<Pages>, headers: HeaderMap, Pa
 }
 
 fn set(pages: &Pages, headers: &HeaderMap, level: &str) -> Response {
-    // Any page in a browser can have it send this, and these pages do not: who says so is a program.
-    if headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site") {
-        return (StatusCode::FORBIDDEN, "nothing is changed from within a browser\n").into_response();
+    if let Some(refused) = from_a_browser(headers) {
+        return refused;
     }
     match level.parse::<LogFilter>() {
         Err(error) => (StatusCode::BAD_REQUEST, format!("level: {error}\n")).into_response(),

@@ -15,11 +15,13 @@ pub(super) struct Pages {
     pub(super) relay: Arc<dyn Inspect>,
     /// A dump is as large as the relay's state in names: one look at a time bounds the memory.
     looks: Arc<Semaphore>,
+    /// What an origin said is as large: one comparison at a time, which looks may come between.
+    pub(super) comparisons: Arc<Semaphore>,
 }
 
 impl Pages {
     pub(super) fn new(relay: Arc<dyn Inspect>) -> Self {
-        Self { relay, looks: Arc::new(Semaphore::new(1)) }
+        Self { relay, looks: Arc::new(Semaphore::new(1)), comparisons: Arc::new(Semaphore::new(1)) }
     }
 
     /// What is seen of the relay, on a thread that may block.

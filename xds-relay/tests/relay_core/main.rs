@@ -11,6 +11,7 @@ mod another_server;
 mod conversion;
 mod counters;
 mod denied;
+mod drift;
 mod ends;
 mod errors;
 mod file_variants;

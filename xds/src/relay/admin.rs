@@ -111,9 +111,18 @@ impl From<io::Error> for Failure {
 impl Admin<'_> {
     /// What is at a path, with these as its query.
     pub(super) fn get<T: DeserializeOwned>(self, path: &str, query: &[(&str, Option<&str>)]) -> Result<T, Failure> {
+        self.ask("GET", path, query)
+    }
+
+    /// What comes of having something done.
+    pub(super) fn post<T: DeserializeOwned>(self, path: &str, query: &[(&str, Option<&str>)]) -> Result<T, Failure> {
+        self.ask("POST", path, query)
+    }
+
+    fn ask<T: DeserializeOwned>(self, method: &str, path: &str, query: &[(&str, Option<&str>)]) -> Result<T, Failure> {
         let unreachable = |error| Failure::Unreachable { address: self.address.to_string(), error };
         let target = format!("/api/v1/{path}{}", xds_relay::api::query(query));
-        let answer = self.exchange(&target).map_err(unreachable)?;
+        let answer = self.exchange(method, &target).map_err(unreachable)?;
         let refused = |words: String| Failure::Refused { address: self.address.to_string(), words };
         let (status, body) = parted(&answer).ok_or_else(|| refused("that is no HTTP".to_owned()))?;
         match status {
@@ -131,13 +140,10 @@ impl Admin<'_> {
         path: &str,
         query: &[(&str, Option<&str>)],
     ) -> Result<Option<T>, Failure> {
-        match self.get(path, query) {
-            Err(Failure::Refused { words, .. }) if words.starts_with("HTTP 404: it is not there") => Ok(None),
-            found => found.map(Some),
-        }
+        there(self.get(path, query))
     }
 
-    fn exchange(self, target: &str) -> io::Result<Vec<u8>> {
+    fn exchange(self, method: &str, target: &str) -> io::Result<Vec<u8>> {
         match self.address {
             Address::Tcp(address) => {
                 let mut failed = io::Error::new(io::ErrorKind::NotFound, "there is no such host");
@@ -146,7 +152,7 @@ impl Admin<'_> {
                         Ok(stream) => {
                             stream.set_read_timeout(Some(self.timeout))?;
                             stream.set_write_timeout(Some(self.timeout))?;
-                            return ask(stream, target, self.token);
+                            return ask(stream, method, target, self.token);
                         }
                         Err(error) => failed = error,
                     }
@@ -158,7 +164,7 @@ impl Admin<'_> {
                 let stream = UnixStream::connect(path)?;
                 stream.set_read_timeout(Some(self.timeout))?;
                 stream.set_write_timeout(Some(self.timeout))?;
-                ask(stream, target, self.token)
+                ask(stream, method, target, self.token)
             }
             #[cfg(not(unix))]
             Address::Unix(_) => Err(io::Error::other("there are no such sockets on this system")),
@@ -166,10 +172,18 @@ impl Admin<'_> {
     }
 }
 
+/// What was asked for, if there is such a thing.
+pub(super) fn there<T>(found: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match found {
+        Err(Failure::Refused { words, .. }) if words.starts_with("HTTP 404: it is not there") => Ok(None),
+        found => found.map(Some),
+    }
+}
+
 /// HTTP/1.0: the answer ends with the connection, and is in one piece.
-fn ask(mut stream: impl Read + Write, target: &str, token: Option<&Token>) -> io::Result<Vec<u8>> {
+fn ask(mut stream: impl Read + Write, method: &str, target: &str, token: Option<&Token>) -> io::Result<Vec<u8>> {
     let token = token.map_or(String::new(), |Token(token)| format!("authorization: Bearer {token}\r\n"));
-    stream.write_all(format!("GET {target} HTTP/1.0\r\naccept: application/json\r\n{token}\r\n").as_bytes())?;
+    stream.write_all(format!("{method} {target} HTTP/1.0\r\naccept: application/json\r\n{token}\r\n").as_bytes())?;
     let mut answer = Vec::new();
     match stream.take(MOST).read_to_end(&mut answer) {
         // The system's word for it is that the resource is temporarily unavailable.
@@ -225,7 +239,7 @@ mod tests {
         assert_eq!(format!("{token:?}"), "a token");
         for (token, header) in [(Some(&token), "authorization: Bearer one\r\n"), (None, "")] {
             let mut said = Said::default();
-            ask(&mut said, "/x", token).unwrap();
+            ask(&mut said, "GET", "/x", token).unwrap();
             let head = format!("GET /x HTTP/1.0\r\naccept: application/json\r\n{header}\r\n");
             assert_eq!(String::from_utf8(said.0).unwrap(), head);
         }

@@ -118,6 +118,36 @@ fn a_relay_is_told_of_with_its_clients_and_why_they_have_what_they_have() {
 }
 
 #[test]
+fn drift_is_what_an_origin_says_otherwise_to_who_asks_it_anew() {
+    let first = Scene::clusters(&["same", "web"]);
+    let origin = Origin::play(&[first.clone(), first, Scene::with(&[("same", &[]), ("web", &[0x20, 3])])]);
+    let relay = Running::start(&origin.address(), "");
+    let mut watching = Watching::start(&["--server", &relay.server, "--node", "n1", "cluster", "same", "web"]);
+    watching.line();
+    watching.line();
+    let none = relay.told(&["drift", "up"]);
+    assert_eq!((none.code, &*none.err), (0, ""));
+    assert!(none.out.starts_with("others: 2 the same, 0 differ\n1 clients: "), "{}", none.out);
+
+    let drift = relay.told(&["drift", "up", "--type", "cluster", "-o", "json"]);
+    let told = &objects(&drift)[0]["scopes"][0];
+    assert_eq!((drift.code, &told["scope"], &told["same"]), (1, &json!("others"), &json!(1)), "{}", drift.out);
+    assert_eq!(told["drifts"], json!([{ "type_url": CDS, "name": "web", "served": "v1", "at_origin": "v1" }]));
+    let table = relay.told(&["drift", "up", "--scope", "others"]);
+    assert_eq!(table.code, 1);
+    assert!(
+        table.out.contains("\nothers  Cluster  web   v1      v1, other content\n\nothers: 1 the same, 1 differ\n"),
+        "{}",
+        table.out
+    );
+    assert_eq!(relay.told(&["drift", "up", "--scope", "nobody"]).out.lines().next(), Some("nothing is asked of it"));
+    for no_streams in ["mesh", "nobody"] {
+        let run = relay.told(&["drift", no_streams]);
+        assert_eq!((run.code, run.err), (1, format!("xds: no origin is called {no_streams}, or it has no streams\n")));
+    }
+}
+
+#[test]
 fn resources_are_listed_and_shown_without_secrets() {
     let origin = Origin::play(&[Scene::clusters(&["web"])]);
     let relay = Running::start(&origin.address(), "");

@@ -79,9 +79,10 @@ fn scope(authority: &str) -> Arc<Scope> {
 /// sent.
 #[test]
 fn a_scope_that_needs_nothing_leaves_its_seat_and_the_last_ends_the_stream() {
-    let (streams, [a, b]) = (Streams::default(), ["a", "b"].map(scope));
+    let (streams, [a, b]) = (Arc::<Streams>::default(), ["a", "b"].map(scope));
+    let dial: Arc<dyn Dial> = streams.clone();
     let speaker = Speaker { label: "xdstp".to_owned(), node: Bytes::new() };
-    let upstream = Undialed::new(server(), speaker, Arc::default(), &a.key).dial(&streams);
+    let upstream = Undialed::new(server(), speaker, Arc::default(), &a.key).dial(&dial);
     let of_origin = Arc::new(OfOrigin { name: "origin".to_owned(), has_several: false, mixed: Default::default() });
     for scope in [&a, &b] {
         scope.feed_from(Arc::new(upstream.clone().seat(scope, 0, &of_origin)));

@@ -58,6 +58,7 @@ impl Dial for Dialer {
             upstream: Upstream::new(stream, Backoff::default(), self.now),
             far_end: None,
             far_end_speaks: true,
+            is_stuck: false,
         };
         self.dialed.lock().unwrap().push(link);
         Box::new(Handle(nudged))
@@ -83,6 +84,8 @@ pub(crate) struct Link {
     upstream: Upstream,
     far_end: Option<FarEnd>,
     far_end_speaks: bool,
+    /// Nothing that is said on it arrives any more.
+    pub(crate) is_stuck: bool,
 }
 
 struct FarEnd {
@@ -150,7 +153,8 @@ impl Link {
         let mut progress = self.nudged.upgrade().is_some_and(|nudged| nudged.take());
         let up = origin.as_ref().is_none_or(|origin| origin.up);
         let hangs_up = origin.as_ref().is_some_and(|origin| origin.hangs_up);
-        self.far_end_speaks = origin.as_ref().is_none_or(|origin| !origin.silent && !origin.hangs_up);
+        let speaks = origin.as_ref().is_none_or(|origin| !origin.silent && !origin.hangs_up);
+        self.far_end_speaks = speaks && !self.is_stuck;
         if self.far_end.is_some() && (!up || hangs_up) {
             self.end(origin.as_deref_mut());
             let connection = self.upstream.disconnected(now, Some("cut".into()), u64::MAX);

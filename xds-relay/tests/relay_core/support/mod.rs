@@ -378,6 +378,11 @@ impl World {
         panic!("a timeout that never ends");
     }
 
+    /// Nothing arrives any more on the streams that a relay has upstream now.
+    pub(crate) fn stick(&mut self, relay: usize) {
+        self.relays[relay].links.iter_mut().for_each(|link| link.is_stuck = true);
+    }
+
     /// How many streams a relay has upstream.
     pub(crate) fn streams_of(&self, relay: usize) -> usize {
         self.relays[relay].links.len()
