@@ -34,6 +34,7 @@ use crate::serve::{Guards, Layered, Relay};
 use crate::socket::Listener;
 use crate::state::{self, State};
 use crate::tls::{self, With};
+use crate::traces::Traces;
 
 /// A relay that is being put together, within a program: with [origins](Self::origin) of its own, its own rule for [who
 /// shares](Self::grouping), its own [listener](Self::listener), and [layers](Self::layer) around all calls.
@@ -260,6 +261,7 @@ impl RelayBuilder {
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");
         let origins = Origins::read(&config, &core)?;
+        let traces = Traces::begin(&config, &core)?;
         // Who is served by one that has nothing yet is told that there is nothing.
         if let Some((origin, reason)) = core.not_ready() {
             return Err(Error::Origin { origin: origin.to_owned(), reason });
@@ -318,6 +320,7 @@ impl RelayBuilder {
             reloader,
             connections,
             _origins: origins,
+            traces,
         })
     }
 }

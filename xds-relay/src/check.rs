@@ -5,7 +5,7 @@ use crate::client_rules::Rules;
 use crate::config::Config;
 use crate::error::Error;
 use crate::file_content::FileContent;
-use crate::{origins, state, tls};
+use crate::{origins, state, tls, traces};
 
 /// Reads the resource files of a configuration's origins, and what TLS is made with, as [`Relay::bind`](crate::Relay::bind)
 /// does, and tries whether the directory of its state can be written; nothing is listened on, dialed or watched.
@@ -48,7 +48,8 @@ pub(crate) fn check_named(config: &Config) -> Result<(), Error> {
     check_tls(config)?;
     check_tokens(config)?;
     check_aggregation(config)?;
-    check_state(config)
+    check_state(config)?;
+    traces::check(config)
 }
 
 /// Whether there are tokens where clients, and who looks at the admin pages, must carry one.

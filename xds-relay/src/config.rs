@@ -42,6 +42,7 @@ mod schema;
 mod state;
 mod statsd;
 mod tls;
+mod traces;
 mod values;
 mod written;
 
@@ -64,6 +65,7 @@ pub use self::{
     state::{ReadyWhen, Secrets, State},
     statsd::Statsd,
     tls::{ListenTls, OriginTls},
+    traces::Traces,
 };
 
 /// A relay's configuration: one that was read is checked, one that is [made](Self::new) can be [validated](Self::validate).
@@ -139,6 +141,8 @@ pub struct Config {
     pub limits: Limits,
     /// Where metrics are sent, beside being looked at.
     pub statsd: Option<Statsd>,
+    /// Where the lives of updates are told, if anywhere.
+    pub traces: Option<Traces>,
     /// What is logged, where the program has that follow.
     pub log: LogFilter,
 }

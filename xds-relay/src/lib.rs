@@ -45,6 +45,7 @@ mod statsd;
 mod struct_json;
 mod text_file;
 mod tls;
+mod traces;
 mod yaml;
 
 pub use crate::builder::{RelayBuilder, run};

@@ -32,6 +32,7 @@ use crate::socket::Listener;
 use crate::state;
 use crate::statsd;
 use crate::tls;
+use crate::traces::Traces;
 
 const SWEEP: Duration = Duration::from_secs(1);
 /// How long a connection has for what was said last, once nothing is left to say.
@@ -54,6 +55,8 @@ pub struct Relay {
     pub(crate) connections: Connections,
     /// Keeps the files watched.
     pub(crate) _origins: Origins,
+    /// Who is told of updates.
+    pub(crate) traces: Traces,
 }
 
 /// Who is let in, and how they are spoken to.
@@ -110,7 +113,20 @@ impl Relay {
     /// # Errors
     /// A server fails.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
-        let Self { config, listener, next, guards, admin, layers, core, pages, reloader, connections, _origins } = self;
+        let Self {
+            config,
+            listener,
+            next,
+            guards,
+            admin,
+            layers,
+            core,
+            pages,
+            reloader,
+            connections,
+            _origins,
+            traces,
+        } = self;
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
         let keeping = state::keep(&core);
@@ -200,6 +216,7 @@ impl Relay {
         if let Some(keeping) = keeping {
             keeping.end().await;
         }
+        traces.end(LAST_WORDS / 4).await;
         let _ = stop_admin.send(true);
         // Whoever does not read his page: all is to be over a second after the drain.
         timeout(LAST_WORDS / 2, admin).await.unwrap_or(Ok(()))?;

@@ -23,6 +23,7 @@ pub(super) const FIELDS: &[&str] = &[
     "drain",
     "limits",
     "statsd",
+    "traces",
     "log",
 ];
 pub(super) const ADMIN_FIELDS: &[&str] = &["address", "token", "tls"];
@@ -32,6 +33,7 @@ pub(super) const MATCH_FIELDS: &[&str] = &["san", "spiffe", "cidr", "token", "un
 pub(super) const AGGREGATION_FIELDS: &[&str] = &["rules", "legacy_all_matches", "unmatched"];
 pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets"];
 pub(super) const STATSD_FIELDS: &[&str] = &["address", "prefix", "interval"];
+pub(super) const TRACES_FIELDS: &[&str] = &["otlp", "one_in"];
 pub(super) const TLS_FIELDS: &[&str] = &["certificate", "key", "client_ca"];
 pub(super) const NODE_FIELDS: &[&str] = &["id", "cluster", "locality", "metadata"];
 pub(super) const LOCALITY_FIELDS: &[&str] = &["region", "zone", "sub_zone"];
@@ -107,6 +109,7 @@ pub(super) mod tests {
         has(&[at(&["aggregation"])], AGGREGATION_FIELDS);
         has(&[at(&["state"])], STATE_FIELDS);
         has(&[at(&["statsd"])], STATSD_FIELDS);
+        has(&[at(&["traces"])], TRACES_FIELDS);
         has(&[at(&["node"])], NODE_FIELDS);
         has(&[at(&["node", "locality"])], LOCALITY_FIELDS);
         let yaml::Content::Sequence(origins) = &at(&["origins"]).content else { panic!("a list") };
@@ -179,6 +182,7 @@ pub(super) mod tests {
             ("aggregation.", AGGREGATION_FIELDS),
             ("state.", STATE_FIELDS),
             ("statsd.", STATSD_FIELDS),
+            ("traces.", TRACES_FIELDS),
             ("node.", NODE_FIELDS),
             ("origins[].", ORIGIN_FIELDS),
             ("origins[].tls.", ORIGIN_TLS_FIELDS),
@@ -186,10 +190,8 @@ pub(super) mod tests {
             ("", FIELDS),
         ] {
             // What has fields of its own is listed by these.
-            for field in fields
-                .iter()
-                .filter(|field| !["tls", "node", "limits", "aggregation", "state", "statsd", "match"].contains(field))
-            {
+            let parts = ["tls", "node", "limits", "aggregation", "state", "statsd", "traces", "match"];
+            for field in fields.iter().filter(|field| !parts.contains(field)) {
                 row(&format!("{prefix}{field}"));
             }
         }

@@ -66,6 +66,7 @@ impl Config {
             drain: DEFAULT_DRAIN,
             limits: Limits::default(),
             statsd: None,
+            traces: None,
             log: LogFilter::default(),
         }
     }
@@ -121,6 +122,9 @@ impl Config {
         }
         if let Some((field, problem)) = self.statsd.as_ref().and_then(super::Statsd::problem) {
             return Err(at(format!("statsd.{field}"))(problem));
+        }
+        if let Some((field, problem)) = self.traces.as_ref().and_then(super::Traces::problem) {
+            return Err(at(format!("traces.{field}"))(problem));
         }
         match self.limits.none_of() {
             Some(key) => Err(at(format!("limits.{key}"))("none; expected some".to_owned())),

@@ -23,6 +23,7 @@ use super::{
     state::{ready_when, state},
     statsd,
     tls::{self, OriginTls},
+    traces,
 };
 use crate::config::fields::{FIELDS, LOCALITY_FIELDS, NODE_FIELDS, ORIGIN_FIELDS};
 use crate::config::limits::limits;
@@ -67,6 +68,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
     let limits = root.field("limits", limits)?.unwrap_or_default();
     let statsd = root.field("statsd", statsd::statsd)?;
+    let traces = root.field("traces", traces::traces)?;
     let log = root.field("log", log_filter)?.unwrap_or_default();
     let expected = "expected a list of at least one origin, each with a name and a server or files";
     let origins = root.required_field("origins", expected, |node| origins(node, directory, &own, expected))?;
@@ -96,6 +98,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         drain,
         limits,
         statsd,
+        traces,
         log,
     })
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{
     ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS, ORIGIN_FIELDS,
-    ORIGIN_TLS_FIELDS, STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS,
+    ORIGIN_TLS_FIELDS, STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS, TRACES_FIELDS,
 };
 use super::limits::{self, Field, LIMITS};
 use super::{Config, Origin};
@@ -89,6 +89,7 @@ fn of_root(schema: &Schema, field: &str) -> Value {
         }
         "state" => required(schema.object("state.", STATE_FIELDS, of_state), &["path"]),
         "statsd" => required(schema.object("statsd.", STATSD_FIELDS, of_statsd), &["address"]),
+        "traces" => required(schema.object("traces.", TRACES_FIELDS, of_traces), &["otlp"]),
         "ready_when" => one_of(&["started", "origins", "last_known_good"]),
         "dynamic_parameters" => one_of(&["final", "draft"]),
         "node_parameters" => json!({ "type": "object", "additionalProperties": text(), "minProperties": 1 }),
@@ -161,6 +162,10 @@ fn of_state(_: &Schema, field: &str) -> Value {
 
 fn of_statsd(_: &Schema, field: &str) -> Value {
     if field == "interval" { duration() } else { text() }
+}
+
+fn of_traces(_: &Schema, field: &str) -> Value {
+    if field == "one_in" { number() } else { text() }
 }
 
 fn of_limits(_: &Schema, field: &str) -> Value {

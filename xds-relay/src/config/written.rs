@@ -15,7 +15,7 @@ use super::limits::{Amount, LIMITS, Limit};
 use super::listening::written_admin;
 use super::{
     Aggregation, Config, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls, ReadyWhen, Secrets, State,
-    Statsd, Unknown, Unmatched, XdstpStreams, read,
+    Statsd, Traces, Unknown, Unmatched, XdstpStreams, read,
 };
 use crate::yaml::{self, Prefix};
 
@@ -91,6 +91,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         drain,
         limits,
         statsd,
+        traces,
         log,
         ..
     } = config;
@@ -132,6 +133,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         ("drain", Some(time(*drain))),
         ("limits", Some(bounds(limits))),
         ("statsd", statsd.as_ref().map(sink)),
+        ("traces", traces.as_ref().map(told)),
         ("log", Some(json!(log.as_str()))),
     ]))
 }
@@ -152,6 +154,10 @@ fn kept(State { path: directory, secrets }: &State) -> Result<Value, Unwritten> 
 fn sink(Statsd { address, prefix, interval }: &Statsd) -> Value {
     let prefix = (!prefix.is_empty()).then(|| json!(prefix));
     some([("address", Some(json!(address))), ("prefix", prefix), ("interval", Some(time(*interval)))])
+}
+
+fn told(Traces { otlp, one_in }: &Traces) -> Value {
+    json!({ "otlp": otlp, "one_in": one_in })
 }
 
 fn dialect(dialect: Dialect) -> Value {
@@ -303,6 +309,7 @@ mod tests {
                 "node": { "id": "i", "cluster": "c", "locality": { "zone": "z" }, "metadata": { "a": [1, true, null, "x"] } },
                 "origins": origins, "default_origin": "b", "share_by": ["id", "metadata.\"a.b\".c"],
                 "statsd": { "address": "[::1]:8125", "prefix": "a.b", "interval": "1s" },
+                "traces": { "otlp": "http://[::1]:4317", "one_in": 7 },
                 "node_parameters": { "a.b": "metadata.\"a.b\".c", "env": "cluster" },
                 "state": { "path": directory.path(), "secrets": { "encrypted": file } },
                 "aggregation": { "rules": file, "legacy_all_matches": true, "unmatched": "pass" }

@@ -44,8 +44,8 @@ impl Metrics {
 impl Timings for OfType {
     fn took(&self, took: Took) {
         match took {
-            Took::ToSend(took) => self.sent.observe(took.as_secs_f64()),
-            Took::ToAccept(took) => self.acked.observe(took.as_secs_f64()),
+            Took::ToSend { .. } => self.sent.observe(took.time().as_secs_f64()),
+            Took::ToAccept { .. } => self.acked.observe(took.time().as_secs_f64()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a relay is made of.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use xds_transport::RateLimit;
@@ -14,6 +14,7 @@ use crate::lock::lock;
 use crate::metrics::Metrics;
 use crate::relay_core::configured::{Common, Configured};
 use crate::relay_core::counts::Counts;
+use crate::relay_core::lives::Lives;
 use crate::relay_core::loops::Relays;
 use crate::relay_core::node_group::NodeGrouping;
 use crate::relay_core::node_parameters::NodeParameters;
@@ -48,6 +49,8 @@ pub struct RelayCore {
     pub(crate) streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) counts: Counts,
+    /// Who else is told how long things take.
+    pub(crate) lives: OnceLock<Arc<dyn Lives>>,
     pub(crate) state: Option<Arc<State>>,
     /// Whether there is to be one.
     pub(crate) keeps: bool,
@@ -126,6 +129,7 @@ impl RelayCore {
             streams: Mutex::default(),
             metrics,
             counts: Counts::default(),
+            lives: OnceLock::new(),
             keeps: config.state.is_some() || state.is_some(),
             state,
         })
@@ -204,6 +208,11 @@ impl RelayCore {
         self.shared.groups.set_most(groups);
         self.shared.authorities.set_most(authorities);
         self.shared.names.set_most(names);
+    }
+
+    /// Has this told, too, what takes how long with clients that come from now on: the first who is, counts.
+    pub fn tell_lives(&self, lives: Arc<dyn Lives>) {
+        let _ = self.lives.set(lives);
     }
 
     /// What is counted.

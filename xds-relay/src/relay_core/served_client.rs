@@ -121,7 +121,11 @@ impl Client for ServedClient {
     }
 
     fn opened(&self, type_url: &TypeUrl) -> Option<Arc<dyn Timings>> {
-        Some(self.relay.metrics.timings(type_url.as_str()))
+        let counted = self.relay.metrics.timings(type_url.as_str());
+        Some(match self.relay.lives.get() {
+            Some(lives) => lives.of_client(type_url, &self.entry.node().id, counted),
+            None => counted,
+        })
     }
 
     fn closed(&self, type_url: &TypeUrl, tally: &Tally) {

@@ -29,6 +29,8 @@ mod returning;
 mod strangers;
 mod stream;
 mod tls;
+#[cfg(feature = "otlp")]
+mod traces;
 #[cfg(unix)]
 mod unix;
 

@@ -28,14 +28,32 @@ pub struct Answer<'a> {
     pub resources: &'a [ResourceName],
 }
 
-/// How long something took with a subscriber.
+/// What took time with a subscriber, between two moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Took {
     /// From when the source [heard](Source::heard_at) of what is new until a response with resources began to be sent. It has
     /// waited for a client that reads slowly, too.
-    ToSend(Duration),
+    ToSend {
+        /// When the source heard.
+        heard: Instant,
+        /// When the response began to be sent.
+        sent: Instant,
+    },
     /// From when a response began to be sent until it was accepted.
-    ToAccept(Duration),
+    ToAccept {
+        /// When it began to be sent.
+        sent: Instant,
+        /// When it was accepted.
+        accepted: Instant,
+    },
+}
+
+impl Took {
+    /// How long.
+    pub fn time(self) -> Duration {
+        let (Self::ToSend { heard: from, sent: until } | Self::ToAccept { sent: from, accepted: until }) = self;
+        until.saturating_duration_since(from)
+    }
 }
 
 /// What a stream's sessions pull from: a [`Cache`](xdstp_cache::Cache), a relay's routes over several, a store of one's own.
@@ -117,7 +135,7 @@ pub trait Source {
         None
     }
 
-    /// How long something took: for histograms. A source that leaves this out has none.
+    /// What took how long: for histograms. A source that leaves this out has none.
     fn took(&mut self, _id: SubscriberId, _took: Took) {}
 
     /// Visits the errors that the subscriber has not been told of, when there is nothing to pull: see

@@ -91,7 +91,7 @@ impl Subscriber {
         self.turn_since = Some(now);
         if error.is_none() {
             self.accepted = Some((nonce, now));
-            source.took(self.id, Took::ToAccept(now.saturating_duration_since(sent)));
+            source.took(self.id, Took::ToAccept { sent, accepted: now });
         }
     }
 
@@ -114,7 +114,7 @@ impl Subscriber {
         // Asked for all of them: what was not sent of it is told, or waits for other reasons.
         let heard = std::iter::once(self.id).chain(located).filter_map(|id| source.heard_at(id)).min();
         if let Some(heard) = heard.filter(|_| resources.is_some_and(|resources| resources > 0)) {
-            source.took(self.id, Took::ToSend(now.saturating_duration_since(heard)));
+            source.took(self.id, Took::ToSend { heard, sent: now });
         }
     }
 
