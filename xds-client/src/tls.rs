@@ -27,7 +27,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tonic::transport::Uri;
 
 use xds_transport::grpc::tls::Pem;
-pub use xds_transport::grpc::tls::{TlsError, provider};
+pub use xds_transport::grpc::tls::{ExpiryWatch, Reminder, Role, Stage, TlsError, Validity, provider};
 
 use crate::bootstrap::TlsFiles;
 
@@ -96,6 +96,36 @@ impl Tls {
     /// Which is not, and why.
     pub fn check(&self) -> Result<(), TlsError> {
         self.config().map(drop)
+    }
+
+    /// Between which times the certificates are good that the next connection is made with, ours and of who may vouch for the
+    /// origin: reads files. Of a configuration, and of whom the system trusts, there are none.
+    ///
+    /// ```
+    /// use std::time::SystemTime;
+    /// use xdstp_client::tls::{ExpiryWatch, Tls, TlsError};
+    ///
+    /// /// To be called every so often.
+    /// fn look(watch: &mut ExpiryWatch, tls: &Tls) -> Result<(), TlsError> {
+    ///     for reminder in watch.look(tls.validity()?, SystemTime::now()) {
+    ///         eprintln!("{reminder}");
+    ///     }
+    ///     Ok(())
+    /// }
+    /// # look(&mut ExpiryWatch::default(), &Tls::default()).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// A file cannot be read, or is none of certificates.
+    pub fn validity(&self) -> Result<Vec<Validity>, TlsError> {
+        let From::Files { files, .. } = &self.from else { return Ok(Vec::new()) };
+        let own = files.identity.as_ref().map(|(certificate, _)| (certificate, Role::Shown));
+        let authorities = files.ca_certificate.as_ref().map(|ca| (ca, Role::Authority));
+        let mut all = Vec::new();
+        for (file, role) in own.into_iter().chain(authorities) {
+            all.extend(Pem::read(file)?.validity(role)?);
+        }
+        Ok(all)
     }
 
     /// What a connection is made with: reads files.

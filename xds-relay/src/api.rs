@@ -1,6 +1,7 @@
 //! What `/api/v1/…` of the admin pages answers, for who writes it and for who reads it. Fields may be added; none of these
 //! changes. Lists that may be long come in pages: `next` is what to ask `after`.
 
+mod certificates;
 mod clients;
 mod drift;
 mod origins;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::certificates::{CertificateState, CertificateStatus};
 pub use self::clients::{
     Client, ClientCounts, ClientQuery, ClientRow, ClientState, ClientType, Clients, ExplainQuery, Explained, Rejection,
     RuleExplained,
@@ -58,6 +60,9 @@ pub struct Status {
     /// What is logged, if it is the relay that says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
+    /// The certificates that it goes by, of each file the one that expires first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<CertificateStatus>,
 }
 
 /// What became of a configuration that was read while the relay runs.

@@ -18,6 +18,7 @@ use xds_transport::TypeRules;
 use xdstp_client::federation;
 
 use crate::admin_access::{AdminAccess, admin_tokens};
+use crate::certificates::Certificates;
 use crate::client_rules::{ClientRules, Rules};
 use crate::config::{self, Config, LogFilter, OriginKind, XdstpStreams};
 use crate::error::Error;
@@ -289,7 +290,9 @@ impl RelayBuilder {
         let logging = Arc::new(Logging::new(config.log.clone(), log));
         let reloads = Arc::<Reloads>::default();
         let reached = Arc::new(Reached::new(&config));
-        let pages = Pages::new(&config, core.clone(), reached.clone(), logging.clone(), reloads.clone());
+        let certificates = Arc::<Certificates>::default();
+        let pages =
+            Pages::new(&config, core.clone(), reached.clone(), logging.clone(), reloads.clone(), certificates.clone());
         let pages = Arc::new(pages);
         if let Some(registry) = registry {
             export(&pages, &registry)?;
@@ -307,7 +310,7 @@ impl RelayBuilder {
             reloads,
         };
         let reloader = Reloader::new(as_given, parts);
-        let guards = Guards { tls, rules, admin_tls, access };
+        let guards = Guards { tls, rules, admin_tls, access, certificates };
         Ok(Relay {
             config,
             listener,

@@ -8,6 +8,7 @@ pub mod api;
 mod bearers;
 mod builder;
 mod causes;
+mod certificates;
 mod check;
 mod client_rules;
 mod client_status;

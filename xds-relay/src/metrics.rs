@@ -28,7 +28,7 @@ pub use self::downstream::DownstreamMetrics;
 use self::downstream::TypedCounters;
 pub(crate) use self::load_reports::LoadReportStream;
 use self::load_reports::LoadReports;
-pub use self::looked_at::Gauges;
+pub use self::looked_at::{CertificateTimes, Gauges};
 pub use self::reloads::ReloadMetrics;
 use self::reloads::Reloads;
 pub use self::stream_guard::StreamGuard;

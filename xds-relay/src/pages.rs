@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use crate::admin::Inspect;
 use crate::api::{
     Client, ClientQuery, Clients, DriftQuery, ExplainQuery, NameQuery, Named, Origins, ResourceQuery, Resources, Status,
 };
+use crate::certificates::Certificates;
 use crate::config::{Config, LogFilter, ReadyWhen};
 use crate::content::Content;
 use crate::logging::Logging;
@@ -26,6 +27,7 @@ pub(crate) struct Pages {
     content: Content,
     logging: Arc<Logging>,
     reloads: Arc<Reloads>,
+    certificates: Arc<Certificates>,
 }
 
 impl Pages {
@@ -35,10 +37,11 @@ impl Pages {
         reached: Arc<Reached>,
         logging: Arc<Logging>,
         reloads: Arc<Reloads>,
+        certificates: Arc<Certificates>,
     ) -> Self {
         let ready_when = config.ready_when;
         let (draining, started, content) = (AtomicBool::new(false), Instant::now(), Content::default());
-        Self { core, draining, ready_when, reached, started, content, logging, reloads }
+        Self { core, draining, ready_when, reached, started, content, logging, reloads, certificates }
     }
 
     /// Clients are to go elsewhere from now on.
@@ -91,7 +94,8 @@ impl Inspect for Pages {
         };
         let (ready, uptime_seconds) = (not_ready.is_none(), self.started.elapsed().as_secs());
         let (config, log) = (self.reloads.state(), self.log().map(|log| log.to_string()));
-        Status { ready, not_ready, uptime_seconds, config, log, ..self.core.status(Instant::now()) }
+        let certificates = self.certificates.state(SystemTime::now());
+        Status { ready, not_ready, uptime_seconds, config, log, certificates, ..self.core.status(Instant::now()) }
     }
 
     fn origins(&self) -> Origins {
@@ -139,6 +143,7 @@ impl Inspect for Pages {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { ready: self.is_ready(), ..self.core.gauges() }
+        let certificates = self.certificates.times(SystemTime::now());
+        Gauges { ready: self.is_ready(), certificates, ..self.core.gauges() }
     }
 }

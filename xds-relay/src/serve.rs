@@ -13,6 +13,7 @@ use tonic::service::Routes;
 use crate::admin::{self, Secured};
 use crate::admin_access::AdminAccess;
 use crate::bearers;
+use crate::certificates::{Certificates, sections};
 use crate::client_rules::ClientRules;
 use crate::client_status;
 use crate::config::{Address, Config};
@@ -27,7 +28,7 @@ use crate::load_reports::{self, LoadReports};
 use crate::origins::{Connections, Origins};
 use crate::pages::Pages;
 use crate::relay_core::RelayCore;
-use crate::reload::Reloader;
+use crate::reload::{Reloader, Spoken};
 use crate::socket::Listener;
 use crate::state;
 use crate::statsd;
@@ -65,17 +66,20 @@ pub(crate) struct Guards {
     pub(crate) rules: Arc<ClientRules>,
     pub(crate) admin_tls: Option<Arc<tls::Downstream>>,
     pub(crate) access: Arc<AdminAccess>,
+    pub(crate) certificates: Arc<Certificates>,
 }
 
 impl Guards {
-    /// Has files count anew that changed, for as long as it is awaited.
-    async fn follow(self) {
+    /// Has files count anew that changed, and says in time that certificates expire, for as long as it is awaited.
+    async fn follow(self, reloader: Reloader) {
         let follow = async |tls: Option<Arc<tls::Downstream>>| match tls {
             Some(tls) => tls.follow().await,
             None => std::future::pending().await,
         };
         let tokens = || self.rules.now().tokens().chain(self.access.tokens()).collect();
-        tokio::join!(follow(self.tls.clone()), follow(self.admin_tls.clone()), bearers::follow(tokens));
+        let spoken = Spoken { clients: self.tls.clone(), admin: self.admin_tls.clone() };
+        let dating = self.certificates.clone().follow(move || sections(&spoken, &reloader.config()));
+        tokio::join!(follow(self.tls.clone()), follow(self.admin_tls.clone()), bearers::follow(tokens), dating);
     }
 }
 
@@ -160,7 +164,7 @@ impl Relay {
             }
         };
         let sweeping = sweep(&core, &pages, &health);
-        let following = guards.follow();
+        let following = guards.follow(reloader.clone());
         let reaching = async {
             pages.reach().await;
             std::future::pending::<()>().await;

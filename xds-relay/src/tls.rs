@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::Accept;
 use xds_transport::grpc::tls::{Pem, ServerFiles, ServerTls, TlsError};
 use xdstp_client::bootstrap::TlsFiles;
-use xdstp_client::tls::Tls;
+use xdstp_client::tls::{Tls, Validity};
 
 use crate::causes::with_causes;
 use crate::config::{Config, ListenTls, OriginTls};
@@ -71,9 +71,7 @@ impl Downstream {
             read = read.with_client_ca(ca);
         }
         let others = [("key", Some(key.as_path())), ("client_ca", client_ca.as_deref())];
-        let tls = ServerTls::load(read).map_err(|error| of_field(with.section(), &error, &others))?;
-        say_if_not_in_date(tls.check_date());
-        Ok(Replacement(tls))
+        ServerTls::load(read).map(Replacement).map_err(|error| of_field(with.section(), &error, &others))
     }
 
     /// Whether it can have other files: a program's is its own.
@@ -97,13 +95,17 @@ impl Downstream {
         self.tls.accept(io)
     }
 
+    /// Between which times its certificates are good, as they were read last: a program's are its own.
+    pub(crate) fn validity(&self) -> Vec<Validity> {
+        self.tls.validity()
+    }
+
     /// Reads the files again every so often. What is not good does not count, and is said once.
     pub(crate) async fn follow(self: Arc<Self>) {
         let looked = |looked| match looked {
             Ok(()) => {
                 let certificate = self.tls.certificate().unwrap_or_default();
                 tracing::info!(certificate = %certificate.display(), "certificates are read anew");
-                say_if_not_in_date(self.tls.check_date());
             }
             Err(error) => {
                 tracing::warn!("new certificates do not count, those before do: {}", with_causes(&error));
@@ -132,27 +134,14 @@ pub(crate) fn check_dates(config: &Config) -> Result<(), Error> {
     })
 }
 
-/// Clients may have another clock: that is said, and no reason to serve nobody.
-fn say_if_not_in_date(checked: Result<(), TlsError>) {
-    if let Err(error) = checked {
-        tracing::error!("who is shown this certificate refuses it: {error}");
-    }
-}
-
 /// Whom the relay takes for an origin, and who it says it is, as `field` says.
 ///
 /// # Errors
 /// A file is not good.
 pub(crate) fn towards(origin: &OriginTls, field: &str) -> Result<Tls, Error> {
-    let mut files = TlsFiles::default();
-    files.ca_certificate.clone_from(&origin.ca);
-    files.identity.clone_from(&origin.identity);
     let read = || {
-        let tls = Tls::from_files(files);
+        let tls = towards_files(origin);
         tls.check()?;
-        if let Some((certificate, _)) = &origin.identity {
-            say_if_not_in_date(Pem::read(certificate)?.check_date());
-        }
         match &origin.server_name {
             Some(name) => tls.with_server_name(name),
             None => Ok(tls),
@@ -160,6 +149,14 @@ pub(crate) fn towards(origin: &OriginTls, field: &str) -> Result<Tls, Error> {
     };
     let key = origin.identity.as_ref().map(|(_, key)| key.as_path());
     read().map_err(|error| of_field(field, &error, &[("key", key), ("ca", origin.ca.as_deref())]))
+}
+
+/// The same, as it is in files.
+pub(crate) fn towards_files(origin: &OriginTls) -> Tls {
+    let mut files = TlsFiles::default();
+    files.ca_certificate.clone_from(&origin.ca);
+    files.identity.clone_from(&origin.identity);
+    Tls::from_files(files)
 }
 
 /// What is wrong, with the field that names the file: that of the certificate, where it is none of `others`.

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use xds_relay::{
     Config,
-    metrics::{Gauges, Metrics},
+    metrics::{CertificateTimes, Gauges, Metrics},
 };
 use xds_transport::Protocol;
 use xdstp_client::federation::Observer as _;
@@ -44,6 +44,7 @@ fn everything() -> String {
         state: Some(true),
         damaged: Some(1),
         limits: BTreeMap::from([("streams", (1, 2))]),
+        certificates: BTreeMap::from([("tls.certificate".to_owned(), CertificateTimes::default())]),
         ..Gauges::default()
     };
     metrics.render(&now)

@@ -30,6 +30,17 @@ pub struct Gauges {
     pub damaged: Option<u64>,
     /// Whether what is known is kept where it survives a restart, if it is to be.
     pub state: Option<bool>,
+    /// Field of the configuration → when the certificate in its file expires, of several the one that does first.
+    pub certificates: BTreeMap<String, CertificateTimes>,
+}
+
+/// When a certificate expires.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CertificateTimes {
+    /// In so many seconds: less than none, if it has expired.
+    pub expires_in_seconds: i64,
+    /// For how long it was good in all, in seconds.
+    pub lifetime_seconds: u64,
 }
 
 impl Metrics {
@@ -76,9 +87,34 @@ impl Metrics {
             used.with_label_values(&[key]).set(signed(*taken));
             limit.with_label_values(&[key]).set(signed(*most));
         }
-        [damaged, limit, used, info, ready, subscribers, resources, bodies, in_use, stale, age, state]
-            .iter()
-            .flat_map(Collector::collect)
-            .collect()
+        let expires = gauges(
+            "certificate_expires_in_seconds",
+            "Seconds until the first of the certificates in a file expires.",
+            &["field"],
+        );
+        let lifetime = gauges("certificate_lifetime_seconds", "For how long that is good in all.", &["field"]);
+        for (field, times) in &now.certificates {
+            expires.with_label_values(&[field]).set(times.expires_in_seconds);
+            lifetime.with_label_values(&[field]).set(signed(times.lifetime_seconds));
+        }
+        [
+            expires,
+            lifetime,
+            damaged,
+            limit,
+            used,
+            info,
+            ready,
+            subscribers,
+            resources,
+            bodies,
+            in_use,
+            stale,
+            age,
+            state,
+        ]
+        .iter()
+        .flat_map(Collector::collect)
+        .collect()
     }
 }

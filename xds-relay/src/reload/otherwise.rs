@@ -52,6 +52,7 @@ fn is_another_server(before: &OriginKind, after: &OriginKind) -> bool {
 }
 
 /// What clients, and who looks at the admin pages, are spoken to with.
+#[derive(Clone)]
 pub(crate) struct Spoken {
     pub(crate) clients: Option<Arc<Downstream>>,
     pub(crate) admin: Option<Arc<Downstream>>,

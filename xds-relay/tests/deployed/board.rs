@@ -12,6 +12,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("downstream_sent_after_seconds_count", "as many as responses with resources that somebody was woken for"),
     ("downstream_acked_after_seconds_sum", "quantiles say more than a mean"),
     ("downstream_acked_after_seconds_count", "as many as ACKs, which are there"),
+    ("certificate_lifetime_seconds", "alerts go by it: on the board it is a flat line"),
     ("load_report_streams_opened_total", "how many there are, and what they carry, is there"),
 ];
 

@@ -7,12 +7,16 @@ use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
+use xds_relay::api::{CertificateState, Status};
 use xds_relay::{Config, Relay};
+use xds_transport::wire::Node;
 use xdstp_client::bootstrap::TlsFiles;
 use xdstp_client::tls::Tls;
 use xdstp_client::{Backoff, Client, Endpoint, Error, Event, Watch};
 
 use super::Running;
+use crate::pages::page;
+use crate::stream::in_time;
 
 pub(crate) const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
@@ -222,6 +226,87 @@ async fn certificates_that_are_replaced_count_for_new_connections_and_open_strea
     files.serve(2);
     assert_ne!(version_of(&mut old).await, first);
     assert_ne!(version_of(&mut new).await, first);
+}
+
+/// As Kubernetes replaces what it mounts, for whoever connects: files are those of the next connection, and who has one keeps it.
+#[cfg(unix)]
+#[tokio::test]
+async fn who_connects_shows_and_trusts_what_is_in_files_by_then_and_open_streams_go_on() {
+    let files = Files::new();
+    for (generation, authority) in [("1", Authority::new("before")), ("2", Authority::new("after"))] {
+        fs::create_dir(files.path(generation)).unwrap();
+        files.write(&format!("{generation}/ca.pem"), &authority.pem);
+        files.identity(&format!("{generation}/server"), authority.vouches_for("127.0.0.1", None));
+        files.identity(&format!("{generation}/client"), authority.vouches_for("client", None));
+    }
+    let link = |generation: &str| {
+        std::os::unix::fs::symlink(files.path(generation), files.path("link.new")).unwrap();
+        fs::rename(files.path("link.new"), files.path("now")).unwrap();
+    };
+    link("1");
+    let far = files.relay("{ certificate: $now/server.pem, key: $now/server.key, client_ca: $now/ca.pem }").await;
+    let tls = files.filled("{ ca: $now/ca.pem, certificate: $now/client.pem, key: $now/client.key }");
+    let origin = format!("name: far, server: '{}', tls: {tls}, streams_per_connection: 1", far.address);
+    let near = Running::start(&format!("[{{ {origin} }}]")).await;
+    let node = |id: &str| Node { id: id.to_owned(), ..Node::default() };
+    // Each node has a stream of its own to the origin, and each stream a connection.
+    let by_near = |id: &str| Client::connect(endpoint(near.address).with_node(&node(id))).watch(CDS, "a");
+    let own = files.tls("now/ca.pem", Some("now/client"));
+    let mut before = [by_near("before"), watch(far.address, own.clone())];
+    let mut first = Vec::new();
+    for watch in &mut before {
+        first.push(version_of(watch).await);
+    }
+
+    link("2");
+    for mut after in [watch(far.address, own.clone()), by_near("after")] {
+        assert_eq!(version_of(&mut after).await, first[0]);
+    }
+    let said = why_not(endpoint(far.address).with_tls(files.tls("2/ca.pem", Some("1/client")))).await;
+    assert!(said.contains("UnknownCA"), "{said}");
+    files.serve(2);
+    for watch in &mut before {
+        assert_ne!(version_of(watch).await, first[0]);
+    }
+    let metrics = page(&near, "/metrics").await.1;
+    assert!(metrics.contains("xds_relay_upstream_disconnects_total{origin=\"far\"} 0\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn pages_and_metrics_say_when_certificates_expire() {
+    let (files, ca) = (Files::new(), Authority::new("ours"));
+    files.write("ca.pem", &ca.pem);
+    files.identity("late", ca.vouches_for("127.0.0.1", Some((2001, 1, 1))));
+    files.identity("ours", ca.vouches_for("ours", None));
+    let origins = files.filled("[{ name: up, server: 'a:1', tls: { certificate: $ours.pem, key: $ours.key } }]");
+    let tls = files.filled("tls: { certificate: $late.pem, key: $late.key, client_ca: $ca.pem }");
+    let relay = Running::start_with(&origins, &tls).await;
+    // They are looked at beside what is served.
+    let (status, told) = in_time(async {
+        loop {
+            let (_, body) = page(&relay, "/api/v1/status").await;
+            let status: Status = serde_json::from_str(&body).unwrap();
+            if !status.certificates.is_empty() {
+                return (status, body);
+            }
+        }
+    })
+    .await;
+    use CertificateState::{Expired, Good};
+    let shown: Vec<_> = status.certificates.iter().map(|of| (of.field.as_str(), of.state)).collect();
+    let expected = [("origins[0].tls.certificate", Good), ("tls.certificate", Expired), ("tls.client_ca", Good)];
+    assert_eq!(shown, expected);
+    assert!(told.contains(r#""state":"expired""#), "{told}");
+    let metrics = page(&relay, "/metrics").await.1;
+    let value = |name: &str, field: &str| {
+        let front = format!("xds_relay_certificate_{name}_seconds{{field=\"{field}\"}} ");
+        let value = metrics.lines().find_map(|line| line.strip_prefix(&front));
+        value.unwrap_or_else(|| panic!("{metrics}")).parse::<i64>().unwrap()
+    };
+    assert!(value("expires_in", "tls.certificate") < 0 && value("expires_in", "tls.client_ca") > 1 << 30);
+    assert!(value("lifetime", "origins[0].tls.certificate") > 1 << 30);
+    let overview = page(&relay, "/").await.1;
+    assert!(overview.contains("late.pem") && overview.contains(">expired<"), "{overview}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! A server's files are looked at once a second, and what is in them counts from the next handshake on, however they were
 //! replaced: Kubernetes and cert-manager move a link. Streams that are open go on. What is not good does not count, and what
-//! did before still does.
+//! did before still does. That a certificate is about to expire is said in time: a notice has it.
 //!
 //! ```
 //! use tonic::transport::Server;
@@ -26,14 +26,18 @@
 //! ```
 
 mod error;
+mod expiry;
 mod pem;
 mod provider;
 #[cfg(feature = "grpc-server")]
 mod server;
+mod validity;
 
 pub use self::error::TlsError;
+pub use self::expiry::{ExpiryWatch, Reminder};
 pub use self::pem::Pem;
 pub use self::provider::provider;
 #[cfg(feature = "grpc-server")]
 #[cfg_attr(docsrs, doc(cfg(feature = "grpc-server")))]
 pub use self::server::{HandshakeError, Incoming, Notice, Secured, ServerFiles, ServerTls, TlsClient};
+pub use self::validity::{Role, Stage, Validity};

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::Value;
-use xds_relay::api::{OriginStatus, Status, short_time, short_type};
+use xds_relay::api::{CertificateState, OriginStatus, Status, short_time, short_type};
 
 use super::admin::Admin;
 use super::text::columns;
@@ -27,6 +27,7 @@ pub(super) fn run(_: &Args, admin: Admin<'_>, form: Form, out: &mut impl Write) 
 
 fn text(out: &mut impl Write, status: &Status) -> std::io::Result<()> {
     let Status { version, instance, uptime_seconds, not_ready, origins, clients, resources, state_kept, .. } = status;
+    let certificates = &status.certificates;
     let up = short_time(*uptime_seconds);
     writeln!(out, "xds-relay {}, instance {}, up for {up}", visible(version), visible(instance))?;
     match not_ready {
@@ -35,6 +36,10 @@ fn text(out: &mut impl Write, status: &Status) -> std::io::Result<()> {
     }
     if let Some(kept) = state_kept {
         writeln!(out, "what is known is {}kept over a restart", if *kept { "" } else { "not " })?;
+    }
+    for certificate in certificates.iter().filter(|certificate| certificate.state != CertificateState::Good) {
+        let (field, file) = (visible(&certificate.field), visible(&certificate.file));
+        writeln!(out, "{field} is {}: it {} ({file})", certificate.state, certificate.words())?;
     }
     writeln!(
         out,

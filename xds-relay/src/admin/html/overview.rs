@@ -8,7 +8,9 @@ use super::endpoints::endpoints;
 use super::frame::{Page, Section, show};
 use super::words::{facts, origin_state, pill, said, table, type_name};
 use crate::admin::look::Pages;
-use crate::api::{ClientCounts, ClientState, OriginStatus, Status, query, short_time};
+use crate::api::{
+    CertificateState, CertificateStatus, ClientCounts, ClientState, OriginStatus, Status, query, short_time,
+};
 
 pub(super) async fn page(State(pages): State<Pages>) -> Response {
     show(pages, |relay| {
@@ -53,6 +55,10 @@ fn body(status: &Status) -> Markup {
         } @else {
             (table(["Type", "Held", "Type URL"], &status.resources.iter().map(held).collect::<Vec<_>>()))
         }
+        @if !status.certificates.is_empty() {
+            h2 { "Certificates" }
+            (certificates(&status.certificates))
+        }
         h2 { "For programs" }
         (endpoints())
     }
@@ -92,6 +98,23 @@ fn origins(origins: &[OriginStatus]) -> Markup {
         ["Name", "State", "Kind", "Streams up", "Resources", "What is wrong"],
         &origins.iter().map(row).collect::<Vec<_>>(),
     )
+}
+
+fn certificates(certificates: &[CertificateStatus]) -> Markup {
+    let row = |certificate: &CertificateStatus| {
+        let class = match certificate.state {
+            CertificateState::Good => "good",
+            CertificateState::Soon => "odd",
+            CertificateState::Expired | CertificateState::NotYet => "bad",
+        };
+        [
+            said(&certificate.field),
+            pill(class, &certificate.state.to_string()),
+            html! { (certificate.words()) },
+            said(&certificate.file),
+        ]
+    };
+    table(["Field", "State", "When", "File"], &certificates.iter().map(row).collect::<Vec<_>>())
 }
 
 fn held((type_url, count): (&String, &u64)) -> [Markup; 3] {

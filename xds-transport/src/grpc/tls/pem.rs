@@ -13,6 +13,7 @@ use rustls::server::ParsedCertificate;
 
 use crate::grpc::tls::error::TlsError;
 use crate::grpc::tls::provider::provider;
+use crate::grpc::tls::validity::{Role, Validity};
 
 /// The largest file that is read, in bytes: all that systems trust are less than 300 KB.
 const MAX_BYTES: u64 = 4 << 20;
@@ -83,6 +84,17 @@ impl Pem {
             roots.add(certificate).map_err(|error| self.bad(format!("certificate {}: {error}", index + 1)))?;
         }
         Ok(roots)
+    }
+
+    /// Between which times the certificates in it are good: those of the first version of X.509, which do not say what they are for, are
+    /// left out.
+    ///
+    /// # Errors
+    /// There is none, or something else.
+    pub fn validity(&self, role: Role) -> Result<Vec<Validity>, TlsError> {
+        let certificates = self.certificates()?;
+        let dated = certificates.iter().zip(1..);
+        Ok(dated.filter_map(|(der, position)| Validity::of(der, &self.file, position, role)).collect())
     }
 
     /// Whether the first certificate is good at present, of which nobody is told before he shows it: it has expired, or is not

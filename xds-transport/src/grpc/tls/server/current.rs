@@ -12,6 +12,7 @@ use tokio_rustls::{Accept, TlsAcceptor};
 
 use crate::grpc::tls::error::TlsError;
 use crate::grpc::tls::server::files::{ALPN, Contents, ServerFiles};
+use crate::grpc::tls::validity::Validity;
 
 /// How often files are looked at: whoever replaces them seldom waits for it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -38,7 +39,7 @@ impl ServerTls {
     /// [`incoming`](Self::incoming) does.
     ///
     /// # Errors
-    /// Which is not good, and why. Certificates that have expired are: [`check_date`](Self::check_date) tells.
+    /// Which is not good, and why. Certificates that have expired are: [`validity`](Self::validity) tells.
     pub fn load(files: ServerFiles) -> Result<Self, TlsError> {
         let contents = files.read()?;
         let config = Arc::new(files.config(&contents)?);
@@ -77,14 +78,12 @@ impl ServerTls {
         }
     }
 
-    /// Whether the server's certificate, as it was read last, is good at present: those of a configuration are not looked at.
-    ///
-    /// # Errors
-    /// It has expired, or is not valid yet.
-    pub fn check_date(&self) -> Result<(), TlsError> {
-        let From::Files(current) = &*self.0 else { return Ok(()) };
+    /// Between which times the certificates in use are good, the server's and of who may vouch for its clients, as files were read
+    /// last: those of a configuration are not looked at.
+    pub fn validity(&self) -> Vec<Validity> {
+        let From::Files(current) = &*self.0 else { return Vec::new() };
         let contents = lock(current).contents.clone();
-        contents.certificate().check_date()
+        contents.validity()
     }
 
     /// Reads the files again, and has them count from now on: whether there was anything new. It waits for a disk.

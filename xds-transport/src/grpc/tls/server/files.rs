@@ -12,6 +12,7 @@ use rustls::{RootCertStore, ServerConfig};
 use crate::grpc::tls::error::TlsError;
 use crate::grpc::tls::pem::Pem;
 use crate::grpc::tls::provider::provider;
+use crate::grpc::tls::validity::{Role, Validity};
 
 /// What gRPC speaks in TLS (RFC 7301).
 pub(super) const ALPN: &[u8] = b"h2";
@@ -120,6 +121,14 @@ impl Contents {
     /// The server's certificate.
     pub(super) fn certificate(&self) -> &Pem {
         &self.certificate
+    }
+
+    /// Of all certificates.
+    pub(super) fn validity(&self) -> Vec<Validity> {
+        let authorities = self.client_ca.as_ref().map(|ca| (ca, Role::Authority));
+        let files = [(&self.certificate, Role::Shown)].into_iter().chain(authorities);
+        // What counts has been read as certificates before.
+        files.flat_map(|(pem, role)| pem.validity(role).unwrap_or_default()).collect()
     }
 }
 

@@ -1,11 +1,12 @@
 //! Connections of clients, each secured before the server has it.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
@@ -13,6 +14,7 @@ use tokio::time::{Sleep, sleep, timeout};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 
+use crate::grpc::tls::expiry::ExpiryWatch;
 use crate::grpc::tls::server::client::TlsClient;
 use crate::grpc::tls::server::current::ServerTls;
 use crate::grpc::tls::server::handshake::HandshakeError;
@@ -21,6 +23,8 @@ use crate::grpc::tls::server::secured::Secured;
 
 /// How long no connection is taken after the system had none to give.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How often it is looked whether a certificate is about to expire.
+const LOOK: Duration = Duration::from_secs(60);
 
 type Tell = Arc<dyn Fn(Notice) + Send + Sync>;
 
@@ -127,18 +131,29 @@ where
 }
 
 async fn follow(tls: ServerTls, tell: Tell) {
-    let check = || {
-        if let Err(error) = tls.check_date() {
-            tell(Notice::NotInDate(error));
-        }
+    let expiry = Mutex::new(ExpiryWatch::default());
+    let remind = || {
+        let mut expiry = expiry.lock().unwrap_or_else(PoisonError::into_inner);
+        let reminders = expiry.look(tls.validity(), SystemTime::now());
+        reminders.into_iter().for_each(|reminder| tell(Notice::Reminder(reminder)));
     };
-    check();
-    tls.follow(|looked| match looked {
+    let mut following = pin!(tls.follow(|looked| match looked {
         Ok(()) => {
             tell(Notice::Renewed { certificate: tls.certificate().unwrap_or_default() });
-            check();
+            remind();
         }
         Err(error) => tell(Notice::NotRenewed(error)),
+    }));
+    let mut reminding = pin!(async {
+        loop {
+            remind();
+            sleep(LOOK).await;
+        }
+    });
+    poll_fn(|cx| {
+        // Neither has an end.
+        let _ = following.as_mut().poll(cx);
+        reminding.as_mut().poll(cx)
     })
     .await;
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::grpc::tls::error::TlsError;
+use crate::grpc::tls::expiry::Reminder;
 use crate::grpc::tls::server::client::TlsClient;
 use crate::grpc::tls::server::handshake::HandshakeError;
 
@@ -19,8 +20,8 @@ pub enum Notice {
     },
     /// Files changed, and are not good: those before them still count. It is said once.
     NotRenewed(TlsError),
-    /// The server's certificate has expired, or is not valid yet: who is shown it refuses it.
-    NotInDate(TlsError),
+    /// A certificate of the server, or of who may vouch for its clients, is about to expire, or did, or is not good yet.
+    Reminder(Reminder),
     /// A client was not spoken to.
     Refused {
         /// Which, as far as the connection says.
@@ -37,7 +38,7 @@ impl fmt::Display for Notice {
         match self {
             Self::Renewed { certificate } => write!(f, "certificates are read anew: {}", certificate.display()),
             Self::NotRenewed(error) => write!(f, "new certificates do not count, those before do: {error}"),
-            Self::NotInDate(error) => write!(f, "who is shown this certificate refuses it: {error}"),
+            Self::Reminder(reminder) => reminder.fmt(f),
             Self::Refused { client, reason } => match client.peer() {
                 Some(peer) => write!(f, "{peer} is not spoken to by TLS: {reason}"),
                 None => write!(f, "a client is not spoken to by TLS: {reason}"),
