@@ -14,6 +14,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import grpc_js
 from harness.bed import Bed
 from harness.processes import kill_all
 from harness.registry import cases
@@ -43,7 +44,8 @@ def main():
     options = arguments()
     for module in sorted((HERE / "tests").glob("[a-z]*.py")):
         importlib.import_module(f"tests.{module.stem}")
-    chosen = [case for case in cases(options.direct, options.browser) if not options.names or matches(case, options.names)]
+    there = cases(options.direct, options.browser, grpc_js.is_there())
+    chosen = [case for case in there if not options.names or matches(case, options.names)]
     if options.list:
         print("\n".join(case.name for case in chosen))
         return 0

@@ -5,6 +5,7 @@ from harness.browser import Browser
 from harness.cable import Cable
 from harness.envoy import Envoy
 from harness.grpc_client import GrpcClient
+from harness.grpc_js import GrpcJs
 from harness.load import Load
 from harness.origin import Origin
 from harness.program import ControlPlane, Example, Tool
@@ -72,6 +73,10 @@ class Bed:
         name = f"grpc-{len(self.cleanups)}"
         ports = [port for port in (xds_port, fallback) if port is not None]
         return self.started(GrpcClient(self.folder, name, ports, node, cluster, authority, target, tls))
+
+    def grpc_js(self):
+        """gRPC for Node, started: clients and a server."""
+        return self.started(GrpcJs(self.folder))
 
     def watching(self, program, servers, type_url, *names, protocol="delta", name=None):
         """A started program that watches: the `tool` or the `example`. `servers` are ports by authority, in order; those

@@ -13,7 +13,7 @@ SCENARIOS = []
 class Scenario:
     """A test function with its cases. `alone` keeps other tests away while it runs: it measures time, or it needs
     fixed ports. `waits` says that it mostly waits, so that many of its kind may go beside the others. `needs_browser`
-    leaves it out where there is none. `needs_programs` has the tool and the example of the client library there,
+    leaves it out where there is none, and so does `needs_node`. `needs_programs` has the tool and the example of the client library there,
     `needs_plane` the example of a control plane."""
 
     function: object
@@ -24,6 +24,7 @@ class Scenario:
     needs_browser: bool = False
     needs_programs: bool = False
     needs_plane: bool = False
+    needs_node: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,22 +41,29 @@ class Case:
 
 
 def scenario(
-    needs_relay=False, alone=False, waits=False, needs_browser=False, needs_programs=False, needs_plane=False, **cases
+    needs_relay=False,
+    alone=False,
+    waits=False,
+    needs_browser=False,
+    needs_programs=False,
+    needs_plane=False,
+    needs_node=False,
+    **cases,
 ):
     """Registers a test; it is run for every combination of the given values of its arguments."""
 
     def register(function):
-        needs = (needs_browser, needs_programs, needs_plane)
+        needs = (needs_browser, needs_programs, needs_plane, needs_node)
         SCENARIOS.append(Scenario(function, cases, needs_relay, alone, waits, *needs))
         return function
 
     return register
 
 
-def cases(direct, browser):
-    """All cases there are, with a relay or directly, with a browser or without one."""
+def cases(direct, browser, node):
+    """All cases there are, with a relay or directly, with a browser and gRPC for Node or without."""
     for entry in SCENARIOS:
-        if direct and entry.needs_relay or not browser and entry.needs_browser:
+        if direct and entry.needs_relay or not browser and entry.needs_browser or not node and entry.needs_node:
             continue
         axes = dict(entry.cases)
         if direct and "origin" in axes:

@@ -1,6 +1,8 @@
 """TLS with certificates on both sides, towards clients and towards the origin."""
 
 import grpc
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.service.discovery.v3 import discovery_pb2
 
 from ads.types import CLUSTER
 from harness.bed import upstream
@@ -128,3 +130,96 @@ def an_origin_that_cannot_be_trusted_is_not_asked(bed, wrong):
     if wrong == "stranger":
         files.replace(ours, "relay")
         until("clusters arrive once the relay trusts it", lambda: client.names(CLUSTER), within=20)
+
+
+@scenario(client=(DELTA, GRPC), needs_relay=True)
+def an_origin_comes_back_with_other_certificates_under_traffic(bed, client):
+    """Another authority vouches for the origin, and for the relay towards it: the next connection goes by its files."""
+    before, after = Authority("before"), Authority("after")
+    files = Files(bed.folder, "files", before, "relay", "origin")
+    is_envoy, port = client == DELTA, free_port()
+    backend = bed.http_backend if is_envoy else bed.grpc_backend
+    first, second = backend("first"), backend("second")
+    mesh = envoy_mesh(DELTA, port, backend=first)
+
+    def resources(to):
+        mesh.backends["backend"] = to
+        return mesh.resources() if is_envoy else grpc_mesh(to, plain)
+
+    origin = secured_origin(bed, resources(first), files)
+    relay = bed.start_relay([upstream(origin) | {"tls": {"ca": files.ca, **identity(files, "relay")}}])
+    serving = bed.envoy(DELTA, relay.port, port) if is_envoy else bed.grpc_client(relay.port)
+    until("a request reaches the first backend", lambda: serving.request() == "first", within=20)
+    left = expires(relay)
+    check(0 < left < 2 * 24 * 3600, f"the relay's certificate expires in {left} s")
+    load = bed.load(serving, "first", "second")
+    files.replace(after, "relay", "origin")
+    origin.kill()
+    origin.write(resources(second))
+    origin.start()
+    until("requests reach the second backend", lambda: serving.request() == "second", within=30)
+    load.none_failed()
+    files.replace(after, "relay", expired=True)
+    until("the relay says that its certificate has expired", lambda: expires(relay) < 0, within=20)
+    until("so does its log", lambda: any("certificate 1 expired" in line for line in said(relay)))
+    check(serving.request() == "second", "what is open goes on")
+
+
+def expires(relay):
+    """In how many seconds its certificate towards its origin does."""
+    field = 'xds_relay_certificate_expires_in_seconds{field="origins[0].tls.certificate"} '
+    lines = (line for line in relay.page("/metrics").splitlines() if line.startswith(field))
+    return int(next(lines).removeprefix(field))
+
+
+@scenario(shown=("none", "stranger", "expired"), needs_relay=True, needs_node=True)
+def grpc_for_node_is_served_with_a_certificate_and_refused_without(bed, shown):
+    """Its TLS is that of Node. It speaks with who is vouched for, before and after the relay's certificate is replaced."""
+    before, after = Authority("before"), Authority("after")
+    late, others = Authority("late"), Files(bed.folder, "others", Authority("stranger"), "client")
+    files, theirs = (Files(bed.folder, name, before, "relay", "client") for name in ("files", "theirs"))
+    words = {"none": "peer sent no certificates", "stranger": "UnknownIssuer", "expired": "certificate expired"}[shown]
+    if shown == "expired":
+        others.replace(late, "client", expired=True)
+        with open(files.ca, "ab") as trusted:
+            trusted.write(late.pem)
+    mesh = envoy_mesh(DELTA, free_port(), backend=1)
+    origin = bed.origin(mesh.resources())
+    relay = bed.start_relay([upstream(origin)], tls={**identity(files, "relay"), "client_ca": files.ca})
+    node = bed.grpc_js()
+    refused = node.opens(relay.port, CLUSTER, theirs, None if shown == "none" else others)
+    until("the relay says why", lambda: any(REFUSED in line and words in line for line in said(relay)))
+    until("so does Node", lambda: (refused()["ended"] or "").startswith("UNAVAILABLE "))
+    equal(refused()["messages"], 0, "what who is refused is sent")
+    served = node.opens(relay.port, CLUSTER, theirs, theirs)
+    until("clusters arrive", lambda: served()["messages"] == 1)
+    files.replace(after, "relay", "client")
+    theirs.replace(after, "client")
+    until("the relay has read them", lambda: any("certificates are read anew" in line for line in said(relay)))
+    again = node.opens(relay.port, CLUSTER, theirs, theirs)
+    until("clusters arrive by the new certificates", lambda: again()["messages"] == 1)
+    mesh.backends["backend"] = 2
+    mesh.backends["another"] = 3
+    origin.update(mesh.resources())
+    until("an update arrives on both", lambda: served()["messages"] > 1 and again()["messages"] > 1)
+    equal([served()["ended"], again()["ended"]], [None, None], "how they ended")
+
+
+@scenario(shown=("ours", "none"), needs_relay=True, needs_node=True)
+def grpc_for_node_is_an_origin_for_who_shows_a_certificate(bed, shown):
+    """It wants one, and says so in the handshake."""
+    files = Files(bed.folder, "files", Authority("ours"), "relay", "origin")
+    held = discovery_pb2.Resource(name="a", version="1")
+    held.resource.Pack(cluster_pb2.Cluster(name="a"))
+    node = bed.grpc_js()
+    port = node.serves(files, discovery_pb2.DeltaDiscoveryResponse(type_url=CLUSTER, nonce="1", resources=[held]))
+    tls = {"ca": files.ca, **(identity(files, "relay") if shown == "ours" else {})}
+    relay = bed.start_relay([{"name": "node", "server": f"127.0.0.1:{port}", "tls": tls}])
+    client = bed.delta(relay.port)
+    client.subscribe(CLUSTER, "*")
+    if shown == "ours":
+        until("the cluster arrives", lambda: client.names(CLUSTER) == {"a"})
+        equal(node.asked(), 1, "how many streams there were")
+    else:
+        until("the relay says why", lambda: any("ertificateRequired" in line for line in said(relay)))
+        equal(node.asked(), 0, "how many streams there were")
