@@ -232,6 +232,23 @@ fn whatever_answers_is_one_answer_and_silence_is_none() {
     }
 }
 
+#[test]
+fn a_certificate_that_has_expired_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let mut params = rcgen::CertificateParams::new(vec!["a".to_owned()]).unwrap();
+    params.not_after = rcgen::date_time_ymd(2001, 1, 1);
+    let key = rcgen::KeyPair::generate().unwrap();
+    fs::write(path("a.pem"), params.self_signed(&key).unwrap().pem()).unwrap();
+    fs::write(path("a.key"), key.serialize_pem()).unwrap();
+    let tls = format!("tls: {{ certificate: {}, key: {} }}", path("a.pem"), path("a.key"));
+    let relay = Running::start(&nobody(), &tls);
+    let status = relay.told_once(&["status"], |run| run.out.contains("tls.certificate"));
+    let line = status.out.lines().find(|line| line.contains("tls.certificate")).unwrap();
+    assert!(line.starts_with("tls.certificate is expired: it expired "), "{line}");
+    assert!(line.ends_with(&format!("d ago ({})", path("a.pem"))), "{line}");
+}
+
 #[cfg(unix)]
 #[test]
 fn an_admin_socket_is_spoken_to_by_its_path() {
