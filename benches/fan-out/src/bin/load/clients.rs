@@ -14,9 +14,12 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use h2::{RecvStream, SendStream};
 use prost::Message;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
 use xds_transport::wire::walk::{FieldValue, Fields, text_at};
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
 
@@ -51,6 +54,8 @@ pub(crate) struct Clients {
     /// Every client is another node, of one cluster.
     distinct: bool,
     reading: Reading,
+    /// What it is spoken to with, if not in clear text.
+    tls: Option<TlsConnector>,
     running: Mutex<JoinSet<()>>,
     opened: AtomicU64,
     progress: Arc<Progress>,
@@ -87,6 +92,7 @@ impl Clients {
             answers,
             distinct: false,
             reading: Reading::All,
+            tls: None,
             running: Mutex::default(),
             opened: AtomicU64::new(0),
             progress: Arc::default(),
@@ -101,6 +107,11 @@ impl Clients {
     /// Has clients read so much.
     pub(crate) fn reading(self, reading: Reading) -> Self {
         Self { reading, ..self }
+    }
+
+    /// Has clients speak TLS.
+    pub(crate) fn by_tls(self, tls: Option<TlsConnector>) -> Self {
+        Self { tls, ..self }
     }
 
     /// Connects `count` more clients and waits until each has the `initial` resources it subscribed to, if it reads them.
@@ -160,10 +171,17 @@ impl Clients {
     async fn open(&self) -> Result<(), Error> {
         let tcp = TcpStream::connect(self.server).await?;
         tcp.set_nodelay(true)?;
+        match &self.tls {
+            None => self.open_on(tcp).await,
+            Some(tls) => self.open_on(tls.connect(ServerName::from(self.server.ip()), tcp).await?).await,
+        }
+    }
+
+    async fn open_on(&self, io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Result<(), Error> {
         let (mut http2, mut connection) = h2::client::Builder::new()
             .initial_window_size(WINDOW)
             .initial_connection_window_size(WINDOW)
-            .handshake::<_, Bytes>(tcp)
+            .handshake::<_, Bytes>(io)
             .await?;
         let stop = Arc::new(Notify::new());
         let stopped = stop.clone();

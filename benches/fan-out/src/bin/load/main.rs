@@ -2,6 +2,7 @@
 
 mod apply;
 mod arrivals;
+mod certificate;
 mod clients;
 mod hostile;
 mod instructions;
@@ -11,6 +12,7 @@ mod nodes;
 mod origin;
 mod pick;
 mod processes;
+mod secured;
 
 use std::net::SocketAddr;
 
@@ -28,6 +30,7 @@ use crate::memory::Memory;
 use crate::nodes::Nodes;
 use crate::pick::Pick;
 use crate::processes::Programs;
+use crate::secured::Secured;
 
 /// What it costs to bring one update to many clients.
 #[derive(Parser)]
@@ -46,6 +49,8 @@ enum Command {
     Hostile(Hostile),
     /// Measures what clients cost a relay in memory, prints a table, and fails where a goal is missed.
     Memory(Memory),
+    /// Measures what TLS costs, beside clear text, and prints two tables.
+    Secured(Secured),
     /// Serves one collection and changes it as standard input says.
     Origin {
         /// How many resources the collection holds.
@@ -89,6 +94,7 @@ async fn main() -> Result<(), Error> {
         Command::Nodes(nodes) => nodes.run().await,
         Command::Hostile(hostile) => hostile.run().await,
         Command::Memory(memory) => memory.run().await,
+        Command::Secured(secured) => secured.run().await,
         Command::Origin { resources, naming, listen } => origin::serve(resources, naming, listen).await,
         Command::Measure(measure) => measure.run().await,
     }

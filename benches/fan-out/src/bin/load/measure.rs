@@ -53,11 +53,18 @@ impl Scenario {
     /// Measures the relay, then the others, as often as there are turns. The leanest is the last; tonic is there where its
     /// clients take deltas.
     pub(crate) async fn measure(&self, programs: &Programs) -> Result<Vec<Measured>, Error> {
-        let mut sides = vec![Side::set_up(self, Kind::Relay, programs).await?];
-        if self.protocol == Protocol::Delta && self.beside != Some(Protocol::Sotw) {
-            sides.push(Side::set_up(self, Kind::Tonic, programs).await?);
+        match self.protocol == Protocol::Delta && self.beside != Some(Protocol::Sotw) {
+            true => self.measure_of(&[Kind::Relay, Kind::Tonic, Kind::Lean], programs).await,
+            false => self.measure_of(&[Kind::Relay, Kind::Lean], programs).await,
         }
-        sides.push(Side::set_up(self, Kind::Lean, programs).await?);
+    }
+
+    /// The same of these, in this order.
+    pub(crate) async fn measure_of(&self, kinds: &[Kind], programs: &Programs) -> Result<Vec<Measured>, Error> {
+        let mut sides = Vec::new();
+        for kind in kinds {
+            sides.push(Side::set_up(self, *kind, programs).await?);
+        }
         for _ in 0..self.turns {
             for side in &mut sides {
                 side.turn(self).await?;
@@ -92,7 +99,10 @@ impl Side {
         let Scenario { resources, naming, protocol, .. } = *scenario;
         let origin = Origin::start(resources, naming)?;
         let server = programs.start(kind, origin.address, naming, &naming.interest(resources, false))?;
-        let fleet = |protocol, exact| Clients::new(server.address, protocol, naming.interest(resources, exact));
+        let tls = (kind == Kind::Secured).then(|| programs.tls.connector(true));
+        let fleet = |protocol, exact| {
+            Clients::new(server.address, protocol, naming.interest(resources, exact)).by_tls(tls.clone())
+        };
         let mut clients = fleet(protocol, scenario.exact);
         if scenario.distinct {
             clients = clients.distinct();

@@ -10,6 +10,8 @@ use clap::{Args, ValueEnum};
 use fan_out::Error;
 use fan_out::content::Naming;
 
+use crate::certificate::Certificate;
+
 /// What `/proc/<pid>/stat` counts CPU time in, whatever the kernel's own clock.
 const TICK: Duration = Duration::from_millis(10);
 
@@ -34,6 +36,8 @@ pub(crate) struct Program {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Relay,
+    /// The relay by TLS.
+    Secured,
     Tonic,
     Lean,
 }
@@ -49,6 +53,8 @@ pub(crate) struct Programs {
     /// The leanest server's program.
     #[arg(long)]
     lean: PathBuf,
+    #[arg(skip)]
+    pub(crate) tls: Certificate,
 }
 
 /// The origin, and the pipe it takes commands from.
@@ -67,6 +73,7 @@ impl Kind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Relay => "xds-relay",
+            Self::Secured => "xds-relay by TLS",
             Self::Tonic => "raw tonic",
             Self::Lean => "lean",
         }
@@ -119,6 +126,11 @@ impl Programs {
         let program = match kind {
             Kind::Relay => {
                 let configuration = configuration(origin, naming, "shared", "default_origin: origin\n");
+                return Server::relay(&self.relay.relay, launcher, &configuration);
+            }
+            Kind::Secured => {
+                let more = format!("default_origin: origin\n{}", self.tls.configuration()?);
+                let configuration = configuration(origin, naming, "shared", &more);
                 return Server::relay(&self.relay.relay, launcher, &configuration);
             }
             Kind::Tonic => &self.raw,
