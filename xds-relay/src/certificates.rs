@@ -34,6 +34,8 @@ pub(crate) struct Certificates(Mutex<Seen>);
 #[derive(Default)]
 struct Seen {
     watch: ExpiryWatch,
+    /// By section, as its files were when they were good.
+    read: BTreeMap<String, Vec<Validity>>,
     /// By field of the configuration, of the certificates in its file the one that expires first.
     first: BTreeMap<String, Validity>,
     /// Sections with a file that is not good: said once.
@@ -76,12 +78,13 @@ impl Certificates {
 
     /// What is to be said of these.
     pub(crate) fn look(&self, sections: Vec<Section>, now: SystemTime) -> Told {
-        let (mut all, mut first) = (Vec::new(), BTreeMap::new());
-        let mut wrong = BTreeSet::new();
+        let mut seen = lock(&self.0);
+        let (mut read, mut first, mut wrong) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         for Section { name, authorities, validity } in sections {
             let validity = validity.unwrap_or_else(|error| {
                 wrong.insert((name.clone(), with_causes(&error)));
-                Vec::new()
+                // Whoever is to be told by a number is to have one.
+                seen.read.remove(&name).unwrap_or_default()
             });
             for certificate in &validity {
                 let file = if certificate.role == Role::Authority { authorities } else { "certificate" };
@@ -90,13 +93,14 @@ impl Certificates {
                     soonest.clone_from(certificate);
                 }
             }
-            all.extend(validity);
+            read.insert(name, validity);
         }
-        let mut seen = lock(&self.0);
         let new = wrong.difference(&seen.wrong).map(|(name, error)| format!("{name}: {error}")).collect();
         seen.wrong = wrong;
         seen.first = first;
-        Told { reminders: seen.watch.look(all, now), wrong: new }
+        let reminders = seen.watch.look(read.values().flatten().cloned(), now);
+        seen.read = read;
+        Told { reminders, wrong: new }
     }
 
     /// How they are now.
@@ -245,6 +249,10 @@ mod tests {
         assert_eq!(of_ours(704), [""; 0]);
         fs::remove_file(&file).unwrap();
         assert_eq!(of_ours(705).len(), 1);
+        // What is known of it stays, and is said.
+        assert_eq!(of_ours(1090), ["ours.pem: certificate 1 expires in 6 days"]);
+        let shown = world.certificates.state(at(1100)).into_iter().find(|of| of.field == "origins[0].tls.certificate");
+        assert_eq!(shown.map(|of| of.state), Some(CertificateState::Expired));
     }
 
     #[test]
