@@ -29,6 +29,7 @@ mod outage;
 mod parameters;
 mod pieces;
 mod proposal_draft;
+mod proposal_forms;
 mod proposal_maps;
 mod request_room;
 mod resume;

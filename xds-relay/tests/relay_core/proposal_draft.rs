@@ -1,4 +1,26 @@
 //! The examples of the draft of TP2 (2021), in the order of the text, through relays.
+//!
+//! Every example of the text is tried from clients through relays to an origin that does as it is told, over delta and over SotW.
+//! What the final form can say is tried in that, too, and in chains of which either end speaks the other form.
+//!
+//! | the text | is tried in |
+//! |---|---|
+//! | "If the new key is added on the clients first", "the expected order of changes" | `a_key_that_clients_send_first`, `proposal_forms::a_key_that_clients_send_first_in_either_form` |
+//! | "if the new key is added on the server side first" | `a_key_that_the_server_has_first`, `proposal_forms::in_the_final_form_a_key_that_the_server_has_first_is_for_those_who_send_it` |
+//! | "These constraints can match either of the above variants" (`{env=prod}` beside `{env=prod, version=v1}`) | `two_variants_that_match_are_one_and_none_that_does_is_nothing` |
+//! | "a variant of the resource for every value of a key" (`prod`, `test`, `qa`) | the same, `parameters::each_client_is_served_what_its_own_parameters_select` |
+//! | "the preferred value is `{shard=5}`, not `{shard=3}`" | `parameters::by_the_draft_what_a_relay_has_hides_nothing_larger_upstream` |
+//! | ranges where the final form is spoken, which has none | `parameters::what_the_origin_cannot_be_asked_ends_the_stream_and_names_the_constraint` |
+//! | "DPDS Example": `listener_type`, and the update of it | `proposal_maps::server_specified_constraints` |
+//! | "If the client cannot obtain the configured DPDS resource" | `proposal_forms::who_is_not_told_what_to_send_has_any_variant` |
+//! | "the DPDS resource itself is always non-cacheable" | `parameters::which_constraints_to_send_is_never_shared` |
+//! | "Direct translation of node metadata to exact-match constraints" | `node_parameters::a_chain_is_asked_with_the_parameters_of_the_nodes_in_either_form` |
+//! | "xDS Minor/Patch Version Negotiation" | `version_negotiation`, `proposal_forms::version_negotiation_in_the_final_form` |
+//! | "Sharding Clusters" | `sharding_clusters`, `proposal_forms::exact_values_select_in_either_form` |
+//! | "the shard assignments [...] may change at any time" | `proposal_forms::a_shard_assignment_changes_on_its_stream` |
+//! | "Sharding Endpoints": `subset_id`; "Selecting Cluster Based on ACL": `use_proxy` | `sharding_endpoints_and_selecting_by_acl`, `proposal_forms::exact_values_select_in_either_form`, and told by the server in `proposal_maps` |
+//! | "9 different variants of the resource, even though there are only 4 unique contents" | `dynamic_route_selection`, `parameters::nine_combinations_share_four_contents` |
+//! | "minimize the number of variants" | `dynamic_route_selection`, `proposal_forms::four_variants_for_nine_nodes_that_are_told_what_to_send` |
 
 use xds_matcher::draft::{Constraint, DynamicParameterConstraints, IntegerRangeList, KeyConstraints, Kind, Range};
 use xdstp_cache::{Selector, Variant};

@@ -5,6 +5,7 @@ mod client;
 mod flag;
 mod link;
 mod origin;
+mod wire;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -23,6 +24,7 @@ pub(crate) use client::Client;
 pub(crate) use flag::Flag;
 use link::{Dialer, Link};
 pub(crate) use origin::{Origin, cluster, frame};
+pub(crate) use wire::Wire;
 
 pub(crate) const LISTENERS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
 pub(crate) const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
