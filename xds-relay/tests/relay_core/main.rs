@@ -21,6 +21,7 @@ mod last_known_good;
 mod leaving;
 mod lifetime;
 mod limits;
+mod lives;
 mod loops;
 mod node_parameters;
 mod nodes;

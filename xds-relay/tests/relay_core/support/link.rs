@@ -112,6 +112,10 @@ impl FarEnd {
 }
 
 impl Link {
+    pub(crate) fn is_open(&self) -> bool {
+        self.far_end.is_some()
+    }
+
     pub(crate) fn is_dropped(&self) -> bool {
         self.nudged.strong_count() == 0
     }
@@ -149,9 +153,10 @@ impl Link {
         now: Instant,
         mut origin: Option<&mut Origin>,
         upper: Option<&Arc<RelayCore>>,
+        hears: &mut dyn FnMut(Bytes) -> Bytes,
     ) -> bool {
         let mut progress = self.nudged.upgrade().is_some_and(|nudged| nudged.take());
-        let up = origin.as_ref().is_none_or(|origin| origin.up);
+        let up = origin.as_ref().map_or(upper.is_some(), |origin| origin.up);
         let hangs_up = origin.as_ref().is_some_and(|origin| origin.hangs_up);
         let speaks = origin.as_ref().is_none_or(|origin| !origin.silent && !origin.hangs_up);
         self.far_end_speaks = speaks && !self.is_stuck;
@@ -231,7 +236,7 @@ impl Link {
             far.ready_at = (pace > Duration::ZERO).then(|| now + pace);
             // One response at a time: what comes of it, is seen before the next.
             far.woken.set();
-            if let Some(connection) = self.upstream.handle_message(now, response).unwrap() {
+            if let Some(connection) = self.upstream.handle_message(now, hears(response)).unwrap() {
                 self.consumer.connection(now, connection);
             }
             deliver(now, &mut self.upstream, &mut *self.consumer);

@@ -5,25 +5,24 @@ mod client;
 mod flag;
 mod link;
 mod origin;
+mod relays;
 mod wire;
 
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
+use bytes::Bytes;
 use prost::Message;
 use xds_relay::Config;
 use xds_relay::config::ClientRule;
-use xds_relay::metrics::Metrics;
-use xds_relay::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
-use xds_relay::state::{State, Store, identities, keys};
 pub(crate) use xds_transport::Protocol;
 use xds_transport::wire::Node;
 use xdstp_cache::{ResourceError, Selector};
 
 pub(crate) use client::Client;
 pub(crate) use flag::Flag;
-use link::{Dialer, Link};
+use link::Link;
 pub(crate) use origin::{Origin, cluster, frame};
+pub(crate) use relays::Relay;
 pub(crate) use wire::Wire;
 
 pub(crate) const LISTENERS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
@@ -42,18 +41,20 @@ pub(crate) struct World {
     pub(crate) origins: Vec<Origin>,
     pub(crate) relays: Vec<Relay>,
     pub(crate) clients: Vec<Client>,
+    /// Who hears every response on its way, if somebody does.
+    pub(crate) between: Option<Between>,
     began: Instant,
 }
 
-pub(crate) struct Relay {
-    pub(crate) core: Arc<RelayCore>,
-    /// What its origins are, in the order of its configuration, each server of them.
-    pub(crate) fed_by: Vec<Feeder>,
-    dialed: Arc<Mutex<Vec<Link>>>,
-    links: Vec<Link>,
-}
+/// Told of every response on its way, it says what arrives in its place.
+pub(crate) type Between = Box<dyn FnMut(Instant, Hearer, Bytes) -> Bytes>;
 
-pub(crate) type GroupingOf = Box<dyn FnOnce(Box<dyn NodeGrouping>) -> Box<dyn NodeGrouping>>;
+/// Whom a response is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hearer {
+    Relay(usize),
+    Client(usize),
+}
 
 /// What a relay is connected to.
 #[derive(Clone, Copy)]
@@ -71,7 +72,7 @@ impl World {
     /// No relay, no origin.
     pub(crate) fn empty() -> Self {
         let now = Instant::now();
-        Self { now, origins: Vec::new(), relays: Vec::new(), clients: Vec::new(), began: now }
+        Self { now, origins: Vec::new(), relays: Vec::new(), clients: Vec::new(), between: None, began: now }
     }
 
     /// One relay before origins that have authorities, the first being the default; with more configuration.
@@ -106,94 +107,9 @@ impl World {
         format!("origins:\n  - {{ name: up, servers: [{}], protocol: {protocol} }}\n", servers.join(", "))
     }
 
-    /// A further relay of the same origin; it starts cold.
-    pub(crate) fn add_relay_before(&mut self, feeder: Feeder, protocol: Protocol) -> usize {
-        let protocol = if protocol == DELTA { "delta" } else { "sotw" };
-        let text = format!("origins:\n  - name: up\n    server: 127.0.0.1:1\n    protocol: {protocol}\n");
-        self.add_relay(&text, vec![feeder])
-    }
-
-    pub(crate) fn add_relay(&mut self, text: &str, fed_by: Vec<Feeder>) -> usize {
-        self.add_relay_grouped(text, fed_by, None)
-    }
-
-    /// One that groups nodes by what is made of what its configuration says.
-    pub(crate) fn add_relay_grouped(
-        &mut self,
-        text: &str,
-        fed_by: Vec<Feeder>,
-        grouping_of: Option<GroupingOf>,
-    ) -> usize {
-        type NoState = fn(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State;
-        let relay = self.make_relay(text, fed_by, grouping_of, None::<NoState>);
-        self.relays.push(relay);
-        self.relays.len() - 1
-    }
-
-    /// A relay takes the place of another, which was killed; it knows what that one kept.
-    pub(crate) fn restart(&mut self, relay: usize, text: &str, store: impl Store) {
-        self.restart_with(relay, text, |config, grouping, now, wall| {
-            State::open(store, identities(config, grouping), keys(config).unwrap(), now, wall).unwrap()
-        });
-    }
-
-    /// The same, with what a function makes of the store.
-    pub(crate) fn restart_with(
-        &mut self,
-        relay: usize,
-        text: &str,
-        state: impl FnOnce(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State,
-    ) {
-        for client in &mut self.clients {
-            client.disconnect(self.now);
-        }
-        let fed_by = self.relays[relay].fed_by.clone();
-        let made = self.make_relay(text, fed_by, None, Some(state));
-        let before = std::mem::replace(&mut self.relays[relay], made);
-        drop(before.core);
-        for mut link in before.links.into_iter().chain(before.dialed.lock().unwrap().drain(..)) {
-            let origin = match before.fed_by[link.origin] {
-                Feeder::Origin(at) => Some(&mut self.origins[at]),
-                Feeder::Relay(_) => None,
-            };
-            link.end(origin);
-        }
-        self.settle();
-    }
-
     /// The time by the other clock.
     pub(crate) fn wall(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000) + (self.now - self.began)
-    }
-
-    fn make_relay(
-        &self,
-        text: &str,
-        fed_by: Vec<Feeder>,
-        grouping_of: Option<GroupingOf>,
-        state: Option<impl FnOnce(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State>,
-    ) -> Relay {
-        let config = Config::parse("relay.yaml", text).unwrap();
-        let grouping: Box<dyn NodeGrouping> = match &config.share_by {
-            Some(fields) => Box::new(ShareBy::new(fields.clone())),
-            None => Box::new(EveryNode),
-        };
-        let grouping = match grouping_of {
-            Some(grouping_of) => grouping_of(grouping),
-            None => grouping,
-        };
-        let dialed = Arc::new(Mutex::new(Vec::new()));
-        let speaks = config.origins.iter().map(link::spoken_with).collect();
-        let first = config.origins.iter().scan(0, |next, origin| {
-            let first = *next;
-            *next += link::servers_of(origin);
-            Some(first)
-        });
-        let dialer = Dialer { speaks, first: first.collect(), dialed: dialed.clone(), now: self.now };
-        let metrics = Arc::new(Metrics::new([LISTENERS, CLUSTERS, ENDPOINTS]));
-        let state = state.map(|state| state(&config, &*grouping, self.now, self.wall()));
-        let core = RelayCore::with_state(&config, grouping, Box::new(dialer), metrics, state);
-        Relay { core, fed_by, dialed, links: Vec::new() }
     }
 
     /// A client of the first relay.
@@ -316,8 +232,9 @@ impl World {
             for relay in 0..self.relays.len() {
                 progress |= self.drive_links(relay);
             }
-            for client in &mut self.clients {
-                progress |= client.drive(self.now);
+            let Self { clients, between, now, .. } = self;
+            for (at, client) in clients.iter_mut().enumerate() {
+                progress |= client.drive(*now, &mut |response| heard(between, *now, Hearer::Client(at), response));
             }
             if !progress {
                 return;
@@ -327,6 +244,9 @@ impl World {
     }
 
     fn drive_links(&mut self, relay: usize) -> bool {
+        if self.relays[relay].stopped {
+            return self.relays[relay].end_links(&mut self.origins);
+        }
         let Relay { dialed, links, .. } = &mut self.relays[relay];
         links.append(&mut dialed.lock().unwrap());
         let mut links = std::mem::take(links);
@@ -334,9 +254,10 @@ impl World {
         links.retain_mut(|link| {
             let feeder = self.relays[relay].fed_by[link.origin];
             let upper = match feeder {
-                Feeder::Relay(upper) => Some(self.relays[upper].core.clone()),
+                Feeder::Relay(upper) => Some(&self.relays[upper]).filter(|upper| !upper.stopped),
                 Feeder::Origin(_) => None,
             };
+            let upper = upper.map(|upper| upper.core.clone());
             let origin = match feeder {
                 Feeder::Origin(at) => Some(&mut self.origins[at]),
                 Feeder::Relay(_) => None,
@@ -346,7 +267,9 @@ impl World {
                 progress = true;
                 return false;
             }
-            progress |= link.drive(self.now, origin, upper.as_ref());
+            let (between, now) = (&mut self.between, self.now);
+            let hears = &mut |response| heard(between, now, Hearer::Relay(relay), response);
+            progress |= link.drive(now, origin, upper.as_ref(), hears);
             true
         });
         self.relays[relay].links = links;
@@ -371,7 +294,7 @@ impl World {
                 sweep += SECOND;
                 let now = self.now;
                 let wall = self.wall();
-                for relay in &self.relays {
+                for relay in self.relays.iter().filter(|relay| !relay.stopped) {
                     relay.core.sweep(now);
                     let _ = relay.core.save(now, wall);
                 }
@@ -415,6 +338,13 @@ impl World {
 }
 
 /// The name of an endpoint assignment.
+fn heard(between: &mut Option<Between>, now: Instant, hearer: Hearer, response: Bytes) -> Bytes {
+    match between {
+        Some(between) => between(now, hearer, response),
+        None => response,
+    }
+}
+
 pub(crate) fn endpoints(authority: &str, name: &str) -> String {
     format!("xdstp://{authority}/envoy.config.endpoint.v3.ClusterLoadAssignment/{name}")
 }
