@@ -112,6 +112,21 @@ async fn what_is_put_for_a_time_is_gone_after_it_and_lives_on_when_it_is_put_aga
     assert!((MINUTE * 3 / 2..MINUTE * 3 / 2 + Duration::from_secs(1)).contains(&lived), "{lived:?}");
 }
 
+/// What is for everybody ends in its time, and the variants that come beside it do not put that off.
+#[tokio::test(start_paused = true)]
+async fn what_is_put_for_a_time_ends_though_another_takes_a_variant_away() {
+    let plane = ControlPlane::new();
+    let prod = xdstp_cache::Variant::Constraints("env=prod".parse().unwrap());
+    plane.change(|change| change.put_for("cart", &named("cart"), MINUTE)).unwrap();
+    plane.change(|change| change.remove_variant::<Cluster>("cart", &prod)).unwrap();
+    tokio::time::sleep(2 * MINUTE).await;
+    plane.shared().look(|cache| assert!(cache.resources().all(|stored| stored.resource.is_none())));
+    plane.change(|change| change.put_for("cart", &named("cart"), MINUTE)).unwrap();
+    plane.put("cart", &named("cart")).unwrap();
+    tokio::time::sleep(2 * MINUTE).await;
+    plane.shared().look(|cache| assert_eq!(cache.resources().filter(|stored| stored.resource.is_some()).count(), 1));
+}
+
 /// With a stream there is a runtime.
 #[test]
 fn what_is_put_where_there_is_no_runtime_ends_too() {
@@ -152,6 +167,8 @@ async fn a_client_of_either_protocol_is_served() {
     let mut call = connection.aggregated(Protocol::Sotw).await;
     call.send(&sotw_wildcard());
     assert_eq!(call.sotw().await.unwrap().resources.len(), 1);
+    let shareable = |stored: &xdstp_cache::Resource<xds_transport::Frame>| !stored.value.do_not_cache();
+    plane.shared().look(|cache| assert!(cache.resources().filter_map(|stored| stored.resource).all(shareable)));
 }
 
 /// What it says of the clusters of a client: of each name, what became of it.

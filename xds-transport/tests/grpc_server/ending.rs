@@ -53,6 +53,11 @@ async fn a_stream_that_is_ended_from_outside_says_why_although_it_is_idle() {
         opened.handle.end("elsewhere please");
         opened.handle.end("the first reason counts");
         assert_eq!(call.status().await, (14, "elsewhere please".to_owned()));
+        let mut call = connection.aggregated(protocol).await;
+        let opened = served.opened().await;
+        opened.handle.deny("no longer");
+        opened.handle.refuse("the first reason counts");
+        assert_eq!(call.status().await, (7, "no longer".to_owned()));
     }
 }
 

@@ -156,3 +156,16 @@ async fn a_service_that_drains_ends_its_streams_and_refuses_others() {
     let mut call = opened(&connection).await;
     assert_eq!(status_of(call.response().await.headers()), (14, "we are closing".into()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_report_has_ten_thousand_clusters_unless_somebody_says_otherwise() {
+    let (service, _asks, mut reported) = service();
+    let served = serve(service);
+    let connection = served.connect().await;
+    let mut call = opened(&connection).await;
+    let names = vec!["c"; 10_001];
+    call.send(&report(&names[1..]));
+    assert_eq!(reported.recv().await.unwrap(), of_me(&names[1..]));
+    call.send(&report(&names));
+    assert_eq!(call.status().await.0, 8);
+}

@@ -2,7 +2,7 @@
 
 use prost::Message;
 use xds_transport::Protocol;
-use xds_transport::grpc::server::NodeGroups;
+use xds_transport::grpc::server::{ClientStatus as _, NodeGroups};
 use xds_transport::server::NodeError;
 use xds_transport::wire::Node;
 
@@ -99,4 +99,26 @@ async fn a_group_that_nobody_set_up_goes_with_its_last_client() {
     drop((waiting, mesh));
     streams.drained().await;
     assert_eq!(groups.keys(), [""; 0]);
+}
+
+/// As the fleet's tools see them: those of all groups, and of who waits that nothing is known yet.
+#[tokio::test(start_paused = true)]
+async fn the_clients_of_all_groups_are_told_of() {
+    let groups = by_cluster();
+    put(&groups, "mesh", "shop");
+    let served = InMemory::serve(groups.service().into_routes());
+    let connection = served.connect().await;
+    let mut mesh = open(&connection, "mesh").await;
+    assert_eq!(names(&mut mesh).await, ["shop"]);
+    let mut waiting = open(&connection, "edge").await;
+    waiting.response().await;
+    assert_eq!(groups.clients().len(), 2);
+    let mut told = Vec::new();
+    groups.visit_clients(false, &mut |config| {
+        let of = Node::decode(config.node).unwrap().cluster;
+        told.push((of, config.generic_xds_configs.iter().map(|of| of.name.clone()).collect::<Vec<_>>()));
+        std::ops::ControlFlow::Continue(())
+    });
+    told.sort();
+    assert_eq!(told, [("edge".to_owned(), vec![]), ("mesh".to_owned(), vec!["shop".to_owned()])]);
 }

@@ -89,6 +89,12 @@ fn rule_119_a_variant_for_the_clients_of_another_is_refused_and_nothing_is_chang
     plane.change(|change| change.put_variant("shop", &first, &Cluster::new("shop", ""))).unwrap();
     plane.change(|change| change.put_variant("cart", &others, &cart("2"))).unwrap();
     assert_eq!(variants(), 2);
+    plane
+        .change(|change| {
+            change.put_variant("bag", &prod, &Cluster::new("bag", ""))?;
+            change.put_variant("box", &first, &Cluster::new("box", ""))
+        })
+        .unwrap();
     // What is for everybody overlaps with all.
     let plain = plane.change(|change| change.put_variant("cart", Variant::plain(), &cart("5")));
     assert!(matches!(plain, Err(PutError::Overlap { .. })));

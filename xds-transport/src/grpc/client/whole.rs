@@ -165,4 +165,42 @@ mod tests {
         pieces.rest = Bytes::from_static(&[0, 0xff, 0xff, 0xff, 0xff]);
         assert!(pieces.next().is_none() && pieces.message.capacity() < 2 * AT_ONCE);
     }
+
+    /// Bytes as they come in, and then no more.
+    #[derive(Debug)]
+    struct Coming(Vec<Vec<u8>>);
+
+    impl Body for Coming {
+        type Data = Bytes;
+        type Error = Status;
+
+        fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+            let next = (!self.0.is_empty()).then(|| self.0.remove(0));
+            Poll::Ready(next.map(|data| Ok(Frame::data(data.into()))))
+        }
+
+        fn is_end_stream(&self) -> bool {
+            self.0.is_empty()
+        }
+    }
+
+    #[test]
+    fn an_empty_frame_stands_for_each_message_and_the_end_within_one_is_an_error() {
+        for (last, ends_well) in [(Vec::new(), true), (vec![0, 0], false)] {
+            let came = [framed(0, b"one"), framed(0, b"two"), last].concat();
+            let handed = Handed::default();
+            let mut whole = Whole::new(Coming(vec![came]), 3, handed.clone());
+            let mut cx = Context::from_waker(std::task::Waker::noop());
+            for message in [&b"one"[..], b"two"] {
+                assert!(!whole.is_end_stream());
+                let polled = Pin::new(&mut whole).poll_frame(&mut cx);
+                let Poll::Ready(Some(Ok(frame))) = polled else { panic!("{polled:?}") };
+                assert_eq!(frame.data_ref(), Some(&EMPTY));
+                assert_eq!(handed.take().as_deref(), Some(message));
+            }
+            let end = Pin::new(&mut whole).poll_frame(&mut cx);
+            assert_eq!(matches!(end, Poll::Ready(None)), ends_well);
+            assert_eq!(matches!(end, Poll::Ready(Some(Err(_)))), !ends_well);
+        }
+    }
 }

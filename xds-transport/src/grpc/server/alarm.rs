@@ -54,3 +54,42 @@ impl Alarm {
         polled
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+    use std::time::Duration;
+
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Rung(AtomicUsize);
+
+    impl Wake for Rung {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Who was woken and looks at something else first has it rung again.
+    #[tokio::test(start_paused = true)]
+    async fn it_rings_again_at_another_time_though_nobody_looked_when_it_rang() {
+        let rung = Arc::new(Rung::default());
+        let waker = Waker::from(rung.clone());
+        let (mut cx, second) = (Context::from_waker(&waker), Duration::from_secs(1));
+        let mut alarm = Alarm::at(Instant::now() + second);
+        assert!(alarm.poll(&mut cx).is_pending());
+        for times in 1..4 {
+            advance(second).await;
+            assert_eq!(rung.0.load(Ordering::Relaxed), times);
+            alarm.set(Instant::now() + second);
+            assert!(alarm.poll(&mut cx).is_pending());
+        }
+        advance(second).await;
+        assert!(alarm.poll(&mut cx).is_ready());
+    }
+}

@@ -237,4 +237,12 @@ mod tests {
         assert_eq!(end, Some(Code::Unavailable), "the first word counts");
         assert!(state.take_end(Some(&mut source)).is_none());
     }
+
+    /// Who asks for a thousand names does not wait behind those who ask for a hundred thousand.
+    #[test]
+    fn what_is_very_long_is_known_before_it_is_handled() {
+        let plain = |length| Long::Plain(vec![0; length].into()).is_very_long();
+        assert_eq!([plain(VERY_LONG), plain(VERY_LONG + 1)], [false, true]);
+        assert!(Long::Packed(Bytes::from_static(b"small"), 1 << 20).is_very_long(), "it may be");
+    }
 }

@@ -161,3 +161,29 @@ impl<S: ClientStatus> StreamingService<ClientStatusRequest> for Called<S> {
         Box::pin(async { Ok(tonic::Response::new(Box::pin(answers) as Answers)) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many clients of ten bytes each and more.
+    struct Clients(usize);
+
+    impl ClientStatus for Clients {
+        fn visit_clients(&self, _: bool, visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>) {
+            let config = ClientConfig { node: vec![0; 10].into(), ..ClientConfig::default() };
+            let _ = (0..self.0).try_for_each(|_| visitor(config.clone()));
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_bytes_and_who_has_more_is_told_what_to_leave_out() {
+        assert_eq!(gather(&Clients(3), true, 36).unwrap().len(), 3);
+        for (contents, advised) in [(true, true), (false, false)] {
+            let refused = gather(&Clients(4), contents, 36).unwrap_err();
+            assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
+            assert!(refused.message().contains("more than 36 bytes"), "{refused}");
+            assert_eq!(refused.message().contains("without contents"), advised, "{refused}");
+        }
+    }
+}

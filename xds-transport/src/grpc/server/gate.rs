@@ -118,3 +118,56 @@ impl Source for Gate<'_> {
         Source::type_version(self.cache, id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use xdstp_cache::{Options, ResourceError};
+
+    use super::*;
+
+    fn pulled(gate: &mut Gate<'_>, id: SubscriberId) -> (usize, usize) {
+        let (mut resources, mut errors) = (0, 0);
+        gate.pull(id, Removals::Include, &mut |_| {
+            resources += 1;
+            ControlFlow::Continue(())
+        });
+        let stopped = gate.pull_errors(id, Removals::Include, &mut |_| {
+            errors += 1;
+            ControlFlow::Continue(())
+        });
+        assert!(!stopped, "nobody stopped it");
+        (resources, errors)
+    }
+
+    #[test]
+    fn nothing_is_said_before_it_is_filled_and_then_all_of_it() {
+        let (url, there, fails) = (TypeUrl::from("type.example.com/T"), "a".parse().unwrap(), "b".parse().unwrap());
+        let mut cache = Cache::new(Options::default());
+        let id = Gate { open: false, cache: &mut cache }.open(&url);
+        for name in [&there, &fails] {
+            Gate { open: false, cache: &mut cache }.subscribe(id, &Interest::Name(ResourceName::clone(name)));
+        }
+        let mut edit = cache.edit(Instant::now());
+        edit.put(&url, &there, Frame::of_message(&url, b"1").into_resource(None));
+        edit.fail(&url, &fails, ResourceError::new(13, "broken"));
+        drop(edit.finish());
+
+        let mut gate = Gate { open: false, cache: &mut cache };
+        assert_eq!((gate.has_work(id), gate.has_additions(id), gate.changes(id)), (false, false, None));
+        assert_eq!(pulled(&mut gate, id), (0, 0));
+        let mut seen = 0;
+        let unanswered = gate.visit(id, &mut |_, _| seen += 1);
+        assert_eq!(seen, 0);
+        let open = (unanswered.names > 0, unanswered.held > 0, unanswered.collections > 0);
+        assert_eq!(open, (true, true, true), "whatever it asks for may be there");
+
+        let mut gate = Gate { open: true, cache: &mut cache };
+        assert!(gate.has_work(id) && gate.has_additions(id));
+        assert_eq!(pulled(&mut gate, id), (1, 1));
+        assert!(!gate.has_work(id) && !gate.has_additions(id), "all was said");
+        assert!(!gate.visit(id, &mut |_, _| seen += 1).any());
+        assert_eq!(seen, 1);
+    }
+}

@@ -61,3 +61,20 @@ fn plain(status: StatusCode, words: &'static str) -> Response<Body> {
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_method_is_told_which_one_there_is() {
+        let request = |method: &str| {
+            let request = Request::builder().method(method).version(Version::HTTP_2).uri("/a.Service/Method");
+            request.header(CONTENT_TYPE, "application/grpc").body(()).unwrap()
+        };
+        assert!(of_other_protocols(&request("POST")).is_none());
+        let refused = of_other_protocols(&request("GET")).unwrap();
+        assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED);
+        assert_eq!(refused.headers().get(ALLOW).unwrap(), "POST");
+    }
+}

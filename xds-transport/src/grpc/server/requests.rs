@@ -178,10 +178,14 @@ fn make_room(buffer: &mut BytesMut, length: usize) {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::io::Write as _;
     use std::pin::Pin;
     use std::task::{Context, Poll};
 
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
     use http_body::Frame as BodyFrame;
+    use prost::Message as _;
     use tokio::sync::oneshot;
     use xdstp_cache::{Cache, Options};
 
@@ -190,10 +194,11 @@ mod tests {
     use crate::grpc::server::state::Inner;
     use crate::grpc::server::unfinished::Unfinished;
     use crate::server::{Settings, Stream};
+    use crate::wire::DeltaDiscoveryRequest;
     use crate::{Frame, Protocol};
 
-    /// So many bytes of a request, and no more.
-    struct Begun(Option<usize>, #[expect(dead_code, reason = "it is dropped with this")] oneshot::Sender<Infallible>);
+    /// Some bytes, and no more.
+    struct Begun(Option<Bytes>, #[expect(dead_code, reason = "it is dropped with this")] oneshot::Sender<Infallible>);
 
     impl http_body::Body for Begun {
         type Data = Bytes;
@@ -203,9 +208,13 @@ mod tests {
             mut self: Pin<&mut Self>,
             _: &mut Context<'_>,
         ) -> Poll<Option<Result<BodyFrame<Bytes>, Infallible>>> {
-            let bytes = |length| Bytes::from([&[0, 0, 1, 0, 0][..], &vec![0; length - PREFIX]].concat());
-            self.0.take().map_or(Poll::Pending, |length| Poll::Ready(Some(Ok(BodyFrame::data(bytes(length))))))
+            self.0.take().map_or(Poll::Pending, |bytes| Poll::Ready(Some(Ok(BodyFrame::data(bytes)))))
         }
+    }
+
+    /// So many bytes of a request that is longer.
+    fn begun(length: usize) -> Vec<u8> {
+        [&[0, 0, 1, 0, 0][..], &vec![0; length - PREFIX]].concat()
     }
 
     /// Another stream finds that this one keeps most, and this one finds the same, before either has said so.
@@ -235,7 +244,7 @@ mod tests {
             let shared: Arc<dyn Shared> = state.clone();
             let (kept, given_up) = oneshot::channel();
             let taken = Taken { limit: 1 << 20, gzip: false };
-            let body = Body::new(Begun(Some(length), kept));
+            let body = Body::new(Begun(Some(begun(length).into()), kept));
             let reading = tokio::spawn(read(body, state.clone(), taken, unfinished.share(Arc::downgrade(&shared))));
             state.is_read_by(reading.abort_handle());
             (state, given_up)
@@ -247,5 +256,33 @@ mod tests {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         assert_eq!(given_up.try_recv(), Err(oneshot::error::TryRecvError::Closed));
         assert_eq!(kept.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+    }
+
+    /// What waits to be handled where it keeps nobody waiting is kept, and so is what came after it.
+    #[tokio::test]
+    async fn a_long_request_and_the_begin_of_the_next_are_kept_together() {
+        let names = DeltaDiscoveryRequest { type_url: "x".repeat(2 * QUICK), ..DeltaDiscoveryRequest::default() };
+        let mut packing = GzEncoder::new(Vec::new(), Compression::best());
+        packing.write_all(&names.encode_to_vec()).unwrap();
+        let packed = packing.finish().unwrap();
+        let length = u32::try_from(packed.len()).unwrap().to_be_bytes();
+        let bytes = [&[1][..], &length, &packed, &begun(packed.len())].concat();
+        for (most, is_too_much) in [(2 * packed.len() - 1, true), (2 * packed.len(), false)] {
+            let inner = Inner {
+                stream: Stream::new(Protocol::Delta, Settings::default()),
+                source: Some(Cache::new(Options::default())),
+                half_closed: false,
+            };
+            let state = Arc::new(StreamState::<Cache<Frame>>::new(inner, Wake::default()));
+            let shared: Arc<dyn Shared> = state.clone();
+            let mut share = Unfinished::new(most).share(Arc::downgrade(&shared));
+            let taken = Taken { limit: 1 << 20, gzip: true };
+            let mut unread = Unread { data: Bytes::copy_from_slice(&bytes[..10]), ..Unread::default() };
+            handle(&mut unread, &state, taken, &mut share).await.unwrap();
+            unread.data = Bytes::copy_from_slice(&bytes[10..]);
+            // What is too much was said to the stream; else it has an end of its own, with words.
+            let words = handle(&mut unread, &state, taken, &mut share).await.unwrap_err();
+            assert_eq!(words.code() == tonic::Code::Ok, is_too_much, "{words}");
+        }
     }
 }

@@ -288,4 +288,18 @@ mod tests {
         let served = one.shared.lock();
         assert_eq!((served.wakes.len(), served.cache.subscriber_count()), (1, 1));
     }
+
+    /// A stream that leaves one type is told of by the others.
+    #[tokio::test(start_paused = true)]
+    async fn what_is_answered_is_told_with_its_type_once_another_type_is_closed() {
+        let [left, stays] = ["type.example.com/T", "type.example.com/U"].map(TypeUrl::from);
+        let mut source = source();
+        let mut events = source.shared.events();
+        let [first, second] = [&left, &stays].map(|of| source.open(of));
+        source.close(first, &Tally::default());
+        source.answered(second, &Answer { nonce: 1, error: None, resources: &[] });
+        let told = tokio::time::timeout(std::time::Duration::from_secs(1), events.next()).await;
+        let told = told.expect("nothing is told").unwrap().unwrap();
+        assert!(format!("{:?}", told.what).contains(stays.as_str()), "{told:?}");
+    }
 }

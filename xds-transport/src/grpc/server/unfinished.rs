@@ -103,3 +103,63 @@ impl Drop for Share {
         self.give_back();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tonic::Status;
+
+    use super::*;
+    use crate::server::Stream;
+
+    /// One that counts how often it was refused.
+    #[derive(Debug, Default)]
+    struct Refused(AtomicUsize);
+
+    impl Shared for Refused {
+        fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
+
+        fn end(&self, _: Status) {}
+
+        fn refuse(&self, _: &ProtocolError) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn share(of: &Arc<Unfinished>) -> (Arc<Refused>, Share) {
+        let stream = Arc::new(Refused::default());
+        let shared: Arc<dyn Shared> = stream.clone();
+        (stream, of.share(Arc::downgrade(&shared)))
+    }
+
+    fn streams(of: &Unfinished) -> usize {
+        of.lock().streams.len()
+    }
+
+    #[test]
+    fn what_a_stream_keeps_no_more_others_may() {
+        let unfinished = Unfinished::new(100);
+        let [(one, mut first), (other, mut second)] = [share(&unfinished), share(&unfinished)];
+        first.keep(60).unwrap();
+        second.keep(40).unwrap();
+        first.keep(0).unwrap();
+        assert_eq!(streams(&unfinished), 1, "who keeps nothing is no one of those that keep most");
+        second.keep(100).unwrap();
+        drop(second);
+        assert_eq!(streams(&unfinished), 0);
+        first.keep(100).unwrap();
+        assert_eq!([one, other].map(|stream| stream.0.load(Ordering::Relaxed)), [0, 0]);
+    }
+
+    #[test]
+    fn a_single_byte_counts() {
+        let unfinished = Unfinished::new(100);
+        let [(one, mut first), (_other, mut second)] = [share(&unfinished), share(&unfinished)];
+        first.keep(1).unwrap();
+        second.keep(99).unwrap();
+        second.keep(100).unwrap_err();
+        assert_eq!(one.0.load(Ordering::Relaxed), 0, "who keeps little is not the worse for it");
+        first.keep(100).unwrap();
+    }
+}
