@@ -4,6 +4,7 @@
     reason = "an arena is indexed by a key that it gave, which no other one takes; where debug assertions are, one that is too old is refused"
 )]
 
+mod along;
 mod arena;
 mod cache;
 mod change_set;
@@ -34,6 +35,7 @@ mod visit;
 mod wake;
 mod watchers;
 
+pub use along::{Along, HeldAlong};
 pub use cache::Cache;
 pub use change_set::{Pull, Pulled, Removals, Unanswered, Visited};
 pub use edit::{Edit, Woken};

@@ -1,5 +1,6 @@
 //! What a subscriber held when it connected: rules 48, 83 and 84.
 
+mod along;
 mod disclaim;
 
 use std::collections::BTreeSet;

@@ -100,6 +100,7 @@ mod lock;
 mod loop_guard;
 mod markers;
 mod mixed;
+mod moved;
 mod node_group;
 mod observer;
 mod of_origin;

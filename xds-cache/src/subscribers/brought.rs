@@ -36,6 +36,10 @@ impl Brought {
         self.0.as_ref().is_some_and(|names| names.beside(name).is_some_and(|names| names.contains_key(name)))
     }
 
+    pub(crate) fn version(&self, name: &ResourceName) -> Option<&Option<Version>> {
+        self.0.as_ref()?.beside(name)?.get(name)
+    }
+
     pub(crate) fn version_mut(&mut self, name: &ResourceName) -> Option<&mut Option<Version>> {
         self.0.as_mut()?.beside_mut(name)?.get_mut(name)
     }

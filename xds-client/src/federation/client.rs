@@ -7,6 +7,7 @@ use xds_transport::server::{NodeError, ProtocolError, Tally};
 use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl};
 
 use crate::federation::node_group::NodeGroup;
+use crate::federation::scope::Scope;
 use crate::federation::share::OverLimit;
 use crate::federation::timings::Timings;
 
@@ -44,6 +45,13 @@ pub trait Client: Send + Sync + 'static {
 
     /// It is told that it may not ask for this, or `by_alias` that it may not have what this stands for.
     fn denied(&self, _type_url: &TypeUrl, _interest: &Interest, _by_alias: bool) {}
+
+    /// From where else its client is served resources of a type that a scope has, if from anywhere: a scope of the same key and the
+    /// same origin, in which there is always an answer. It is asked when something of the scope is first asked for, and again after
+    /// [`View::look_anew`](super::View::look_anew).
+    fn track(&self, _type_url: &TypeUrl, _scope: &Scope) -> Option<Arc<Scope>> {
+        None
+    }
 
     /// It asks for more than it may: the reason that its stream ends with.
     fn refused(&self, error: &OverLimit) -> String;

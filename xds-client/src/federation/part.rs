@@ -32,6 +32,8 @@ pub struct View {
     parts: Mutex<Slab<(TypeUrl, Part)>>,
     /// Something was visited for who uses them, so that it is being answered.
     pub(crate) served: AtomicBool,
+    /// From where they are served is to be looked at anew.
+    pub(crate) looks_anew: AtomicBool,
 }
 
 impl View {
@@ -47,6 +49,14 @@ impl View {
         let left = lock(&self.parts).try_remove(part.seat);
         debug_assert!(left.is_some_and(|(_, left)| left.id == part.id && Arc::ptr_eq(&left.scope, &part.scope)));
         part.scope.close(type_url, part.id);
+    }
+
+    /// [From where](super::Client::track) their client is served is looked at anew, before it is served anything else. Where that is
+    /// another scope than before, it goes on there: it is sent what is otherwise there, and nothing that is not.
+    pub fn look_anew(&self) {
+        self.looks_anew.store(true, Ordering::Relaxed);
+        let first = lock(&self.parts).iter().next().map(|(_, (_, part))| part.clone());
+        first.iter().for_each(|part| part.scope.wake(part.id));
     }
 
     /// Visits the parts that are open, each with its type. Parts leave this list before they are closed.

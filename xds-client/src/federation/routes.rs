@@ -28,6 +28,7 @@ mod full_state;
 mod private;
 mod pull;
 mod source;
+mod tracks;
 
 /// How many names that are not simply passed on are noted under one hold of a scope's lock: those that several parts may
 /// have, and stubs.
@@ -109,6 +110,7 @@ impl Routes {
             contested: BTreeMap::new(),
             unanswered: BTreeMap::new(),
             denied: None,
+            moved: None,
         };
         SubscriberId::from_index(self.subscribers.insert(subscriber) as u32)
     }
@@ -207,6 +209,7 @@ impl Routes {
             return None;
         }
         let scope = self.route(&type_url, selector, interest)?;
+        let scope = self.client.track(&type_url, &scope).unwrap_or(scope);
         let subscriber = self.subscribers.get_mut(id.index())?;
         let part = self.view.open(scope, &subscriber.type_url, &self.waker);
         if subscriber.opening {

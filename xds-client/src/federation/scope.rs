@@ -34,6 +34,7 @@ mod choosing;
 mod filling;
 mod hearing;
 pub(crate) mod look;
+mod moving;
 mod of_others;
 mod other_names;
 mod recall;

@@ -11,6 +11,7 @@ use xdstp_uri::ResourceName;
 
 use crate::federation::core::Federation;
 use crate::federation::denied::Denied;
+use crate::federation::moved::Moved;
 use crate::federation::part::Part;
 use crate::federation::parts::Parts;
 use crate::federation::request_room::RequestRoom;
@@ -53,6 +54,8 @@ pub(crate) struct Subscriber {
     pub(crate) unanswered: BTreeMap<ResourceName, News>,
     /// What it asks for and may not have, where there is any.
     pub(crate) denied: Option<Box<Denied>>,
+    /// What it knows from where it was served before, until it was told all that is otherwise.
+    pub(crate) moved: Option<Box<Moved>>,
 }
 
 /// Why a name that several parts may have is to be looked at.
@@ -231,6 +234,9 @@ impl Subscriber {
 
     /// What the part of its own authority said of a name before it was asked for, does not count any more.
     pub(crate) fn asks_anew(&mut self, interest: &Interest) {
+        if let Some(moved) = &mut self.moved {
+            moved.asks_anew(interest);
+        }
         let Interest::Name(name) = interest else { return };
         for names in [&mut self.contested, &mut self.unanswered] {
             if let Some(news) = names.get_mut(name)

@@ -25,6 +25,8 @@ use super::share::{OverLimit, Quota};
 use super::supply::{Status, Supply};
 use super::timings::Timings;
 
+mod tracks;
+
 const GLOB: &str = "xdstp://authority/T/g/*";
 const MEMBER: &str = "xdstp://authority/T/g/a";
 

@@ -78,6 +78,11 @@ impl Routes {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return };
         let has_wildcard = self.client.is_limited() && subscriber.has_wildcard(&self.federation);
         let mut screen = Screen::of(&*self.client, &subscriber.type_url, has_wildcard);
+        let moved = subscriber.moved.as_ref().filter(|_| removals == Removals::Defer);
+        for (name, resource) in moved.iter().flat_map(|moved| moved.leaving()) {
+            let is_wanted = subscriber.all_parts().any(|part| part.scope.covers(part.id, name));
+            let _ = is_wanted && visitor(name, resource);
+        }
         for part in subscriber.all_parts() {
             let is_stub = |resource: &Resource<Frame>| part.scope.shared && resource.value.do_not_cache();
             part.scope.visit_leaving(part.id, removals, &mut |name, resource| {

@@ -25,6 +25,20 @@ impl Routes {
             view.served.store(true, Ordering::Relaxed);
             visitor(pull)
         };
+        self.look_anew();
+        let mut pulled = self.pull_in_order(id, removals, visitor);
+        if removals == Removals::Include && !pulled.more {
+            self.end_move(id, &mut pulled, visitor);
+        }
+        pulled
+    }
+
+    fn pull_in_order(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+    ) -> Pulled {
         // Of names that several parts have, in this response.
         let mut said = Said::new();
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return Pulled::default() };
@@ -129,12 +143,15 @@ impl Routes {
         let has_wildcard = client.is_limited() && subscriber.has_wildcard(federation);
         // What was left under a wildcard is settled with what that says of it, though nothing else is open any more.
         let several = subscriber.parts.len() > 1 || subscriber.looks_again();
-        let Subscriber { type_url, parts, private_parts, private, heard_at, .. } = subscriber;
+        let Subscriber { type_url, parts, private_parts, private, heard_at, moved, .. } = subscriber;
         let mut screen = Screen::of(&**client, type_url, has_wildcard);
         let mut round = Round { federation, private, several, said, aside: Aside::default() };
         for part in parts.iter_mut().chain(private_parts) {
             let apart = round.aside.noted();
             let (mut this, heard) = part.scope.pull(part.id, removals, &mut |pull| {
+                if moved.as_mut().is_some_and(|moved| moved.knows(&pull)) {
+                    return ControlFlow::Continue(());
+                }
                 if screen.as_mut().is_some_and(|screen| screen.keeps(&part.scope, &pull)) {
                     return ControlFlow::Continue(());
                 }
@@ -143,6 +160,9 @@ impl Routes {
             *heard_at = earliest(*heard_at, heard);
             part.sets_aside |= round.aside.noted() > apart;
             this.empty |= this.answered && part.sets_aside;
+            if moved.as_ref().is_some_and(|moved| moved.has_answered(part)) {
+                (this.answered, this.empty) = (false, false);
+            }
             pulled = pulled.and(this);
             if pulled.more {
                 break;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -85,7 +86,7 @@ impl Source for Routes {
     fn subscribe_known(&mut self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
         let subscriber = self.subscribers.get_mut(id.index())?;
         // What is said of a name that several parts may have is looked up by that name.
-        if subscriber.looks_again() {
+        if subscriber.looks_again() || subscriber.moved.is_some() {
             return None;
         }
         if self.client.is_limited() && !subscriber.may_ask(&*self.client, text) {
@@ -237,12 +238,19 @@ impl Source for Routes {
     fn has_work(&self, id: SubscriberId) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         let untold = subscriber.denied.as_ref().is_some_and(|denied| denied.has_untold());
-        untold || !subscriber.contested.is_empty() || subscriber.all_parts().any(|part| part.scope.has_work(part.id))
+        let moves = subscriber.moved.is_some() || self.view.looks_anew.load(Ordering::Relaxed);
+        moves
+            || untold
+            || !subscriber.contested.is_empty()
+            || subscriber.all_parts().any(|part| part.scope.has_work(part.id))
     }
 
     fn has_additions(&self, id: SubscriberId) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        subscriber.all_parts().any(|part| part.scope.has_additions(part.id)) || subscriber.has_settled(&self.federation)
+        let moves = self.view.looks_anew.load(Ordering::Relaxed);
+        moves
+            || subscriber.all_parts().any(|part| part.scope.has_additions(part.id))
+            || subscriber.has_settled(&self.federation)
     }
 
     fn changes(&self, id: SubscriberId) -> Option<u64> {
