@@ -21,10 +21,13 @@ mod own_node;
 mod quotas;
 mod relay_path;
 mod resources_view;
+mod rollout;
+mod rollouts;
 mod served_client;
 mod status_view;
 mod stream_entry;
 mod streams;
+mod track;
 mod view;
 
 pub use self::by_rules::ByRules;
@@ -36,6 +39,8 @@ pub use self::loops::{LoopError, Seen};
 pub use self::node_group::{EveryNode, NodeGrouping, ShareBy};
 pub use self::quotas::LimitError;
 pub use self::resources_view::Found;
+pub use self::rollout::Rollout;
+pub use self::rollouts::RolloutError;
 pub use self::stream_entry::ServedStream;
 pub use self::streams::{AdmitError, Admitted};
 pub use xdstp_client::federation::{

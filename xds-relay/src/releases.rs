@@ -3,6 +3,7 @@
 //! A [`Manifest`] lists what a scope has, and [`Release`] is its id. [`Settling`] says when there is a new one. [`Control`] is the
 //! one small value that says which release everybody is served (`stable`), which one some are (`candidate`), and how far that got:
 //! a state machine without I/O, which [`Order`]s change. [`Stages`] say who is among those some. [`Stored`] keeps it all in a store.
+//! A relay serves by it once it is told to [roll out](crate::relay_core::RelayCore::roll_out).
 //!
 //! ```
 //! use std::time::{Duration, SystemTime};

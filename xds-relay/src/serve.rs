@@ -3,10 +3,11 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::Router;
 use tokio::sync::watch;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
 
@@ -28,6 +29,7 @@ use crate::load_reports::{self, LoadReports};
 use crate::origins::{Connections, Origins};
 use crate::pages::Pages;
 use crate::relay_core::RelayCore;
+use crate::releaser::Releaser;
 use crate::reload::{Reloader, Spoken};
 use crate::socket::Listener;
 use crate::state;
@@ -108,6 +110,11 @@ impl Relay {
     /// What has it go by another configuration while it runs.
     pub fn reloader(&self) -> Reloader {
         self.reloader.clone()
+    }
+
+    /// What has it release what its origins have by stages, while it runs.
+    pub fn releaser(&self) -> Releaser {
+        Releaser::new(self.core.clone())
     }
 
     /// Serves until `shutdown` resolves, then drains: the relay says that it is not ready, and serves as before, for
@@ -228,12 +235,18 @@ impl Relay {
     }
 }
 
-async fn sweep(core: &RelayCore, pages: &Pages, health: &Health) {
+async fn sweep(core: &Arc<RelayCore>, pages: &Pages, health: &Health) {
     let mut ticks = interval(SWEEP);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut releasing = None;
     loop {
         ticks.tick().await;
         core.sweep(Instant::now());
+        // A store takes its time, and nothing else waits for it.
+        if core.has_releases() && releasing.as_ref().is_none_or(JoinHandle::is_finished) {
+            let core = core.clone();
+            releasing = Some(spawn_blocking(move || core.release(Instant::now(), SystemTime::now())));
+        }
         health.report(pages.is_ready()).await;
     }
 }

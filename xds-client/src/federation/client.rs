@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use xds_transport::server::{NodeError, ProtocolError, Tally};
 use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl};
+use xdstp_uri::ResourceName;
 
 use crate::federation::node_group::NodeGroup;
 use crate::federation::scope::Scope;
@@ -52,6 +53,9 @@ pub trait Client: Send + Sync + 'static {
     fn track(&self, _type_url: &TypeUrl, _scope: &Scope) -> Option<Arc<Scope>> {
         None
     }
+
+    /// It rejected a response, in which these were: none of a full state, which has all there is.
+    fn rejected(&self, _type_url: &TypeUrl, _names: &[ResourceName]) {}
 
     /// It asks for more than it may: the reason that its stream ends with.
     fn refused(&self, error: &OverLimit) -> String;

@@ -91,6 +91,11 @@ impl Federation {
         &self.origins
     }
 
+    /// Which of them has the names of an authority, or without it old-style names: its position.
+    pub fn origin_of(&self, authority: Option<&str>) -> usize {
+        self.authorities.origin_of(authority)
+    }
+
     /// The scopes that are shared.
     pub fn scopes(&self) -> Vec<Arc<Scope>> {
         lock(&self.scopes).values().cloned().collect()

@@ -234,9 +234,7 @@ impl Subscriber {
 
     /// What the part of its own authority said of a name before it was asked for, does not count any more.
     pub(crate) fn asks_anew(&mut self, interest: &Interest) {
-        if let Some(moved) = &mut self.moved {
-            moved.asks_anew(interest);
-        }
+        self.moved.iter_mut().for_each(|moved| moved.asks_anew(interest));
         let Interest::Name(name) = interest else { return };
         for names in [&mut self.contested, &mut self.unanswered] {
             if let Some(news) = names.get_mut(name)

@@ -21,6 +21,7 @@ use crate::relay_core::node_parameters::NodeParameters;
 use crate::relay_core::own_node::own_node;
 use crate::relay_core::quotas::{self, Quotas};
 use crate::relay_core::relay_path::Token;
+use crate::relay_core::rollout::Releases;
 use crate::relay_core::stream_entry::StreamEntry;
 use xdstp_client::federation::LastKnownGood;
 use xdstp_client::state::{Saved, State, StoreError};
@@ -51,6 +52,8 @@ pub struct RelayCore {
     pub(crate) counts: Counts,
     /// Who else is told how long things take.
     pub(crate) lives: OnceLock<Arc<dyn Lives>>,
+    /// Of the scopes that have any.
+    pub(crate) releases: Mutex<Vec<Arc<Releases>>>,
     pub(crate) state: Option<Arc<State>>,
     /// Whether there is to be one.
     pub(crate) keeps: bool,
@@ -130,6 +133,7 @@ impl RelayCore {
             metrics,
             counts: Counts::default(),
             lives: OnceLock::new(),
+            releases: Mutex::default(),
             keeps: config.state.is_some() || state.is_some(),
             state,
         })

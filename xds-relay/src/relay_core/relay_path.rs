@@ -29,6 +29,12 @@ pub(crate) trait Call: Copy + Ord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Instance(u64);
 
+impl Instance {
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// What a running relay is called by what is told upstream: drawn when it starts. Its [`Instance`] follows from it, and
 /// not the other way round, so that nobody can claim to have a relay before it that it has not.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

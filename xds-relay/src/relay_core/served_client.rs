@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use xds_transport::server::{NodeError, ProtocolError, Tally};
 use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl};
-use xdstp_client::federation::{Client, NodeGroup, OverLimit, Timings};
+use xdstp_client::federation::{Client, NodeGroup, OverLimit, Scope, Timings};
+use xdstp_uri::ResourceName;
 
 use crate::config::ClientRule;
 use crate::lock::lock;
@@ -97,6 +98,14 @@ impl Client for ServedClient {
         self.relay.metrics.downstream_denied(reason);
         let (peer, node, what) = (self.peer(), self.entry.node().id, reason.as_str());
         tracing::warn!(target: AUDIT, %peer, %node, r#type = %type_url, name = %interest, "denied by the {what}");
+    }
+
+    fn track(&self, type_url: &TypeUrl, scope: &Scope) -> Option<Arc<Scope>> {
+        self.relay.track(&self.entry, type_url, scope)
+    }
+
+    fn rejected(&self, type_url: &TypeUrl, names: &[ResourceName]) {
+        self.relay.rejected(self.number, &self.entry, type_url, names);
     }
 
     fn refused(&self, error: &OverLimit) -> String {

@@ -1,5 +1,6 @@
 //! A stream that a relay serves, as others than its own task see it.
 
+use std::collections::BTreeMap;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,6 +17,7 @@ use xdstp_client::federation::{OverLimit, View};
 use crate::config::ClientRule;
 use crate::lock::lock;
 use crate::metrics::StreamGuard;
+use crate::releases::Release;
 
 /// A stream as its driver shows it: for admin pages, and to end it.
 pub trait ServedStream: Send + Sync {
@@ -63,6 +65,8 @@ pub(crate) struct StreamEntry {
     must_end: Mutex<Ending>,
     /// What its client was denied.
     denied: Mutex<DeniedThere>,
+    /// Which releases it is served, none before the first, by where they are among those of the relay.
+    pub(crate) releases: Mutex<BTreeMap<usize, Option<Release>>>,
     /// Whether its rule was replaced since it was looked at last.
     is_to_be_judged: AtomicBool,
     _open: StreamGuard,
@@ -101,8 +105,8 @@ impl StreamEntry {
         open: StreamGuard,
     ) -> Self {
         let (node, opened, must_end) = (Mutex::default(), Instant::now(), Mutex::default());
-        let (denied, is_to_be_judged) = Default::default();
-        Self { outside, protocol, view, node, opened, must_end, denied, is_to_be_judged, _open: open }
+        let (denied, releases, is_to_be_judged) = Default::default();
+        Self { outside, protocol, view, node, opened, must_end, denied, releases, is_to_be_judged, _open: open }
     }
 
     /// What its client may ask for, if not anything.

@@ -35,6 +35,7 @@ mod proposal_maps;
 mod request_room;
 mod resume;
 mod returning;
+mod rollouts;
 mod routing;
 mod servers_after_restart;
 mod several_servers;

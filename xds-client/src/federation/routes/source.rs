@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use xds_transport::Frame;
-use xds_transport::server::{NodeError, ProtocolError, Refused, Source, Tally, Took, held_weight, weight};
+use xds_transport::server::{Answer, NodeError, ProtocolError, Refused, Source, Tally, Took, held_weight, weight};
 use xdstp_cache::{
     Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
 };
@@ -49,6 +49,14 @@ impl Source for Routes {
         self.names.shrink(subscriber.names + subscriber.brought);
         self.leave_selected(subscriber.selector.take());
         self.client.closed(&subscriber.type_url, tally);
+    }
+
+    fn answered(&mut self, id: SubscriberId, answer: &Answer<'_>) {
+        if answer.error.is_some()
+            && let Some(subscriber) = self.subscribers.get(id.index())
+        {
+            self.client.rejected(&subscriber.type_url, answer.resources);
+        }
     }
 
     fn refused(&mut self) -> Option<Refused> {

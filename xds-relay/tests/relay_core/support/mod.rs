@@ -296,6 +296,7 @@ impl World {
                 let wall = self.wall();
                 for relay in self.relays.iter().filter(|relay| !relay.stopped) {
                     relay.core.sweep(now);
+                    relay.core.release(now, wall);
                     let _ = relay.core.save(now, wall);
                 }
             }

@@ -1,0 +1,189 @@
+//! The releases of one scope: taken as its origin settles, and served by stages.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use xds_transport::TypeRules;
+use xds_transport::wire::Node;
+use xdstp_cache::TypeUrl;
+use xdstp_client::federation::{Held, Origin, Scope};
+use xdstp_client::state::Store;
+use xdstp_uri::ResourceName;
+
+use crate::lock::lock;
+use crate::relay_core::track::Track;
+use crate::releases::{
+    Applied, Control, Instance, OnHalt, Order, Release, Settling, Stages, Stored, StoredError, Types,
+};
+
+mod publishing;
+mod showing;
+
+/// How what an origin has of a scope becomes a release, and who is served that when.
+///
+/// ```
+/// use std::time::Duration;
+/// use xds_relay::relay_core::Rollout;
+/// use xds_relay::releases::{OnHalt, Stage, Stages, Who};
+///
+/// let tenth = Stage { who: Who::Percent("10%".parse()?), hold: Duration::from_secs(300) };
+/// let mut rollout = Rollout::new(Some("example.com"), Stages::new([tenth]));
+/// rollout.on_halt = OnHalt::Rollback;
+/// assert_eq!(rollout.scope(), "xdstp://example.com");
+/// # Ok::<(), xds_relay::releases::PercentError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Rollout {
+    /// The authority whose names they are; old-style names, if none.
+    pub authority: Option<String>,
+    /// For how long nothing changes before what there is is a release.
+    pub settle: Duration,
+    /// Who is served a release before everybody is.
+    pub stages: Stages,
+    /// How many resources clients refuse before it halts, each counted once for each client; 0 for never.
+    pub rejected: usize,
+    /// What becomes of it then.
+    pub on_halt: OnHalt,
+    /// What is in releases. What is not is served as the origin has it.
+    pub types: Types,
+}
+
+impl Rollout {
+    /// That of an authority, or of old-style names: two seconds to settle, and the first refusal halts it.
+    pub fn new(authority: Option<&str>, stages: Stages) -> Self {
+        Self {
+            authority: authority.map(crate::config::canonical_authority),
+            settle: Duration::from_secs(2),
+            stages,
+            rejected: 1,
+            on_halt: OnHalt::default(),
+            types: Types::default(),
+        }
+    }
+
+    /// What its scope is called where its releases are kept.
+    pub fn scope(&self) -> String {
+        self.authority.as_ref().map_or_else(|| "old-style".to_owned(), |authority| format!("xdstp://{authority}"))
+    }
+}
+
+/// The releases of a scope, as they are served.
+pub(crate) struct Releases {
+    pub(crate) rollout: Rollout,
+    /// Which of the relay's origins it is.
+    position: usize,
+    origin: Arc<dyn Origin>,
+    rules: Arc<TypeRules>,
+    slice: usize,
+    instance: Instance,
+    /// It is held while a store is at work: no client waits for it.
+    state: Mutex<State>,
+    served: Mutex<Served>,
+    /// What is shown to everybody who is shown no candidate.
+    stable: Arc<Track>,
+    /// How often it was asked for what the control value says to be shown, since that was done.
+    shows: AtomicUsize,
+    /// Whether some may be served another release since it was looked at who is.
+    has_changed: AtomicBool,
+}
+
+struct State {
+    stored: Stored,
+    settling: Settling,
+    /// What the origin had when it was looked at last.
+    seen: Option<Arc<Vec<Held>>>,
+    /// What is on the stable track.
+    shown: Option<Release>,
+    /// What is in the releases that are served, or were taken last.
+    contents: BTreeMap<Release, Vec<Held>>,
+}
+
+/// What clients go by.
+#[derive(Default)]
+struct Served {
+    control: Control,
+    /// A track of its own for each candidate: who had the one before must not have the next one for that.
+    candidate: Option<(Release, Arc<Track>)>,
+    /// What clients refused of it.
+    rejected: BTreeSet<(u64, TypeUrl, Option<ResourceName>)>,
+}
+
+impl Releases {
+    /// What is kept of them.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn open(
+        rollout: Rollout,
+        (position, origin): (usize, Arc<dyn Origin>),
+        (rules, slice): (Arc<TypeRules>, usize),
+        instance: Instance,
+        store: Arc<dyn Store>,
+    ) -> Result<Self, StoredError> {
+        let stored = Stored::open(store, &rollout.scope())?;
+        let settling = Settling::new(rollout.settle);
+        let state = State { stored, settling, seen: None, shown: None, contents: BTreeMap::new() };
+        let stable = Arc::new(Track::new(rules.clone(), slice));
+        let (state, served, shows, has_changed) =
+            (Mutex::new(state), Mutex::default(), AtomicUsize::new(0), AtomicBool::new(false));
+        Ok(Self { rollout, position, origin, rules, slice, instance, state, served, stable, shows, has_changed })
+    }
+
+    /// Whether what a scope has of a type is in releases.
+    pub(crate) fn have(&self, type_url: &TypeUrl, scope: &Scope) -> bool {
+        let is_own = scope.origin == self.position && scope.key.authority() == self.rollout.authority.as_deref();
+        is_own && self.rollout.types.contains(type_url)
+    }
+
+    /// Where somebody is served what would be from a scope, who is served that release.
+    pub(crate) fn scope(&self, of: &Scope, serves: Option<Release>) -> Arc<Scope> {
+        let served = lock(&self.served);
+        let candidate = served.candidate.as_ref().filter(|(release, _)| Some(*release) == serves);
+        let track = candidate.map_or(&self.stable, |(_, track)| track).clone();
+        drop(served);
+        track.scope(of)
+    }
+
+    /// Which release a node is served, whose stream was served the other one last.
+    pub(crate) fn serves(&self, node: &Node, has: Option<Release>) -> Option<Release> {
+        lock(&self.served).control.release_for(&self.rollout.stages, node, has)
+    }
+
+    pub(crate) fn control(&self) -> Control {
+        lock(&self.served).control.clone()
+    }
+
+    /// Whether some may be served another release since this was asked last.
+    pub(crate) fn have_changed(&self) -> bool {
+        self.has_changed.swap(false, Ordering::AcqRel)
+    }
+
+    /// A client that is served a release refused something of it.
+    pub(crate) fn is_rejected(&self, by: u64, of: Option<Release>, type_url: &TypeUrl, names: &[ResourceName]) {
+        let Served { control, rejected, .. } = &mut *lock(&self.served);
+        let candidate = control.candidate().map(|candidate| candidate.release);
+        if of.is_none() || of != candidate || !self.rollout.types.contains(type_url) {
+            return;
+        }
+        // A full state does not say of what.
+        let of_state = names.is_empty().then_some(None);
+        for name in names.iter().cloned().map(Some).chain(of_state) {
+            if rejected.len() < self.rollout.rejected {
+                rejected.insert((by, type_url.clone(), name));
+            }
+        }
+    }
+
+    /// What somebody orders is done, and served.
+    ///
+    /// # Errors
+    /// Why it is not done.
+    pub(crate) fn order(&self, order: &Order, now: Instant) -> Result<Applied, StoredError> {
+        let applied = lock(&self.state).stored.apply(order, &self.rollout.stages)?;
+        self.show(now);
+        Ok(applied)
+    }
+}

@@ -1,0 +1,124 @@
+//! What is on the tracks.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use xds_transport::Frame;
+use xdstp_client::federation::Held;
+
+use super::{Releases, State};
+use crate::lock::lock;
+use crate::relay_core::track::Track;
+use crate::releases::{Control, Item, Release, StoredError};
+
+/// A candidate that is new, if there is one.
+type Shown = Option<(Release, Arc<Track>, Vec<Held>)>;
+
+impl Releases {
+    /// Has the tracks show what the control value says.
+    pub(in crate::relay_core) fn show(&self, now: Instant) {
+        // One at a time, or what is older might be shown last; whoever is at it does it once more.
+        if self.shows.fetch_add(1, Ordering::AcqRel) > 0 {
+            return;
+        }
+        loop {
+            let asked = self.shows.load(Ordering::Acquire);
+            self.show_once(now);
+            if self.shows.compare_exchange(asked, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                return;
+            }
+        }
+    }
+
+    fn show_once(&self, now: Instant) {
+        let (mut stable, mut candidate) = (None, None);
+        let before = {
+            let state = &mut *lock(&self.state);
+            let control = state.stored.control().clone();
+            let (is_stable, is_candidate) = (control.stable(), control.candidate().map(|of| of.release));
+            if is_stable != state.shown {
+                stable = is_stable.and_then(|release| self.content(state, release));
+                state.shown = stable.as_ref().map_or(state.shown, |_| is_stable);
+            }
+            let is_shown = lock(&self.served).candidate.as_ref().map(|(release, _)| *release);
+            if is_candidate != is_shown {
+                let content = is_candidate.and_then(|release| Some((release, self.content(state, release)?)));
+                candidate = Some(content.map(|(release, content)| {
+                    let track = Arc::new(Track::new(self.rules.clone(), self.slice));
+                    (release, track, content)
+                }));
+            }
+            state.contents.retain(|release, _| Some(*release) == is_stable || Some(*release) == is_candidate);
+            self.serve(control, candidate.as_ref())
+        };
+        drop(before);
+        // Not under the lock: those are woken who watch.
+        if let Some((_, track, content)) = candidate.flatten() {
+            track.set(content, now);
+        }
+        if let Some(content) = stable {
+            self.stable.set(content, now);
+        }
+    }
+
+    /// Clients go by this from now on; what was served before is returned.
+    fn serve(&self, control: Control, candidate: Option<&Shown>) -> Option<(Release, Arc<Track>)> {
+        let served = &mut *lock(&self.served);
+        if served.control != control {
+            served.control = control;
+            self.has_changed.store(true, Ordering::Release);
+        }
+        let candidate = candidate?.as_ref().map(|(release, track, _)| (*release, track.clone()));
+        served.rejected.clear();
+        std::mem::replace(&mut served.candidate, candidate)
+    }
+
+    /// What is in a release that is kept; who cannot be shown that goes on with what there was.
+    fn content(&self, state: &mut State, release: Release) -> Option<Vec<Held>> {
+        if let Some(content) = state.contents.get(&release) {
+            return Some(content.clone());
+        }
+        let read = self.read(state, release);
+        if let Err(error) = &read {
+            tracing::error!(scope = self.rollout.scope(), %release, "it cannot be served: {error}");
+        }
+        let content = read.ok()?;
+        state.contents.insert(release, content.clone());
+        Some(content)
+    }
+
+    fn read(&self, state: &mut State, release: Release) -> Result<Vec<Held>, StoredError> {
+        let manifest = state.stored.manifest(release)?;
+        let mut content = Vec::with_capacity(manifest.items().len());
+        for item in manifest.items() {
+            let body = state.stored.body(item.body)?;
+            match self.held(item, body) {
+                Some(held) => content.push(held),
+                // What a variant is for is not kept as more than text.
+                None => tracing::warn!(%release, name = item.name, variant = item.variant, "it is left out"),
+            }
+        }
+        Ok(content)
+    }
+
+    fn held(&self, item: &Item, any: bytes::Bytes) -> Option<Held> {
+        let name = item.name.parse().ok()?;
+        let variant = match &*item.variant {
+            "" => None,
+            text => Some(self.variant(item, text)?),
+        };
+        let frame = Frame::new(any).with_wrapper(item.wrapper.clone(), item.ttl, false).of_variant(variant);
+        Some((item.type_url.clone(), name, frame.into_resource(Some(item.version.clone()))))
+    }
+
+    /// The variant of that text, if the origin has it still.
+    fn variant(&self, item: &Item, text: &str) -> Option<xdstp_cache::Variant> {
+        let content = self.origin.content()?;
+        let mut of_name =
+            content.iter().filter(|(type_url, name, _)| *type_url == item.type_url && name.as_str() == item.name);
+        of_name.find_map(|(.., resource)| {
+            resource.value.variant().filter(|variant| variant.to_string() == text).map(|variant| (**variant).clone())
+        })
+    }
+}

@@ -1,0 +1,141 @@
+//! The releases of all scopes of a relay that have any, and who is served which.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use xdstp_cache::TypeUrl;
+use xdstp_client::federation::{Origin as _, Scope};
+use xdstp_client::state::Store;
+use xdstp_uri::ResourceName;
+
+use crate::lock::lock;
+use crate::relay_core::core::RelayCore;
+use crate::relay_core::rollout::{Releases, Rollout};
+use crate::relay_core::stream_entry::StreamEntry;
+use crate::releases::{Applied, Control, Instance, Order, Release, StoredError};
+
+/// Why there are no releases of a scope, or what was ordered is not done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RolloutError {
+    /// Its origin is asked for what clients want, so that it is never known what all of it is.
+    #[error("the releases of {0}: its origin is a server; expected one that has all there is, such as files")]
+    Asked(String),
+    /// There are none.
+    #[error("there are no releases of {0}")]
+    NoReleases(String),
+    /// They are there already.
+    #[error("there are releases of {0} already")]
+    Twice(String),
+    /// They cannot be kept, or it is not to be.
+    #[error(transparent)]
+    Stored(#[from] StoredError),
+}
+
+impl RelayCore {
+    /// From now on what the origin of a scope has is released by stages. What the store keeps of that is served at once, whether the
+    /// origin has anything or not; before the first release nothing is known of the scope.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn roll_out(&self, rollout: Rollout, store: Arc<dyn Store>, now: Instant) -> Result<(), RolloutError> {
+        let position = self.federation.origin_of(rollout.authority.as_deref());
+        let origin = self.federation.origins().get(position).filter(|origin| origin.is_authoritative()).cloned();
+        let origin = origin.ok_or_else(|| RolloutError::Asked(rollout.scope()))?;
+        let is_there = |other: &Arc<Releases>| other.rollout.authority == rollout.authority;
+        if lock(&self.releases).iter().any(is_there) {
+            return Err(RolloutError::Twice(rollout.scope()));
+        }
+        let how = (self.settings().rules, self.shared.names_per_turn);
+        let instance = Instance(self.relays.own().number());
+        let releases = Arc::new(Releases::open(rollout, (position, origin), how, instance, store)?);
+        releases.show(now);
+        lock(&self.releases).push(releases);
+        self.look_at_tracks(true);
+        Ok(())
+    }
+
+    /// Whether anything is released.
+    pub(crate) fn has_releases(&self) -> bool {
+        !lock(&self.releases).is_empty()
+    }
+
+    /// Takes what has settled, and goes on with what is released: to be called every second or so. It may take as long as the stores
+    /// take. `now` and `wall` are the same moment.
+    pub fn release(&self, now: Instant, wall: SystemTime) {
+        let all = lock(&self.releases).clone();
+        if !all.is_empty() {
+            all.iter().for_each(|releases| releases.tick(now, wall));
+            self.look_at_tracks(false);
+        }
+    }
+
+    /// Does what is ordered of the releases of an authority, or of old-style names.
+    ///
+    /// # Errors
+    /// Why it is not done.
+    pub fn order_release(&self, authority: Option<&str>, order: &Order, now: Instant) -> Result<Applied, RolloutError> {
+        let applied = self.releases_of(authority)?.order(order, now)?;
+        self.look_at_tracks(false);
+        Ok(applied)
+    }
+
+    /// What holds for the releases of an authority, or of old-style names.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn release_control(&self, authority: Option<&str>) -> Result<Control, RolloutError> {
+        Ok(self.releases_of(authority)?.control())
+    }
+
+    fn releases_of(&self, authority: Option<&str>) -> Result<Arc<Releases>, RolloutError> {
+        let authority = authority.map(crate::config::canonical_authority);
+        let found = lock(&self.releases).iter().find(|of| of.rollout.authority == authority).cloned();
+        found.ok_or_else(|| RolloutError::NoReleases(authority.unwrap_or_else(|| "old-style names".to_owned())))
+    }
+
+    /// Where a client is served what would be from a scope, if that has releases.
+    pub(crate) fn track(&self, entry: &StreamEntry, type_url: &TypeUrl, scope: &Scope) -> Option<Arc<Scope>> {
+        let all = lock(&self.releases).clone();
+        let node = if all.is_empty() { return None } else { entry.node() };
+        let (at, releases) = all.iter().enumerate().find(|(_, releases)| releases.have(type_url, scope))?;
+        let serves = {
+            // Whoever looks meanwhile who is to move sees this, or it is by what they saw.
+            let mut has = lock(&entry.releases);
+            let serves = releases.serves(&node, has.get(&at).copied().flatten());
+            has.insert(at, serves);
+            serves
+        };
+        Some(releases.scope(scope, serves))
+    }
+
+    /// A client rejected a response.
+    pub(crate) fn rejected(&self, number: u64, entry: &StreamEntry, type_url: &TypeUrl, names: &[ResourceName]) {
+        let all = lock(&self.releases).clone();
+        for (at, releases) in all.iter().enumerate() {
+            let has = lock(&entry.releases).get(&at).copied().flatten();
+            releases.is_rejected(number, has, type_url, names);
+        }
+    }
+
+    /// Has clients that are served another release by now move to that, or all look where they are.
+    fn look_at_tracks(&self, all: bool) {
+        let releases = lock(&self.releases).clone();
+        // Of each: it has changed for all who look.
+        let changed = releases.iter().filter(|releases| releases.have_changed()).count();
+        if changed == 0 && !all {
+            return;
+        }
+        let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
+        for entry in streams {
+            let has = lock(&entry.releases).clone();
+            let node = entry.node();
+            let moves = |(at, has): (&usize, &Option<Release>)| {
+                releases.get(*at).is_some_and(|of| of.serves(&node, *has) != *has)
+            };
+            if all || has.iter().any(moves) {
+                entry.view.look_anew();
+            }
+        }
+    }
+}
