@@ -94,6 +94,7 @@ mod fallback;
 pub(crate) mod faults;
 mod feed;
 mod interner;
+mod judged;
 mod last_known_good;
 mod listed;
 mod lock;

@@ -107,8 +107,8 @@ impl Reloader {
     /// kept over a restart; `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
     /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be. All else needs a restart, and stays as it was.
     ///
-    /// Streams that are open go on, but for those of clients that may not be there any more, which are ended as denied, and
-    /// of those that ask for something that is decided otherwise now, which are ended to come back.
+    /// Streams that are open go on, but for those of clients that may not be there any more, which are ended as denied. Of what else is
+    /// decided otherwise now clients are told on their streams, as if they asked for it now.
     ///
     /// It reads files, and looks at all streams: it may block.
     ///

@@ -39,6 +39,12 @@ pub trait Client: Send + Sync + 'static {
         false
     }
 
+    /// How often what it may ask for has changed. Once it is more than before, and the waker of its routes is woken, what it asks for
+    /// is looked at again.
+    fn judged(&self) -> u64 {
+        0
+    }
+
     /// Why it may not ask for this, if it may not: it is told so, and no origin hears of it.
     fn denies(&self, _type_url: &TypeUrl, _interest: &Interest) -> Option<ResourceError> {
         None

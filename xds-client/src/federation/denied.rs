@@ -51,6 +51,20 @@ impl Denied {
         self.asked.remove(name)
     }
 
+    /// What no scope knows of.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = &ResourceName> {
+        self.asked.iter()
+    }
+
+    pub(crate) fn is_asked(&self, name: &ResourceName) -> bool {
+        self.asked.contains(name)
+    }
+
+    /// Whether it is known to stand for what may not be asked for.
+    pub(crate) fn is_alias(&self, name: &ResourceName) -> bool {
+        self.aliases.contains(name)
+    }
+
     pub(crate) fn has_untold(&self) -> bool {
         !self.untold.is_empty()
     }

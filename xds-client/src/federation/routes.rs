@@ -12,6 +12,7 @@ use xdstp_uri::ResourceName;
 
 use crate::federation::client::Client;
 use crate::federation::core::Federation;
+use crate::federation::judged::Judging;
 use crate::federation::node_group::NodeGroup;
 use crate::federation::part::{Part, View};
 use crate::federation::parts::Parts;
@@ -25,6 +26,7 @@ mod aside;
 mod contested;
 mod denied;
 mod full_state;
+mod judging;
 mod private;
 mod pull;
 mod source;
@@ -59,6 +61,7 @@ pub struct Routes {
     names: Share,
     /// Why the stream is to end, once its request is handled.
     refused: Option<Refused>,
+    judging: Judging,
 }
 
 impl Routes {
@@ -74,6 +77,7 @@ impl Routes {
         Self {
             names: federation.limits.names.none(),
             refused: None,
+            judging: Judging::by(client.judged()),
             federation,
             number,
             client,

@@ -154,7 +154,6 @@ impl RelayCore {
         }
         self.federation.make_room(now, &mut |room, type_url, lacking| self.end_largest(room, type_url, lacking));
         self.end_greedy_streams();
-        self.judge_late();
         self.federation.sweep(now);
         self.metrics.it_is(now);
         self.state.iter().for_each(|state| state.look(now));

@@ -86,6 +86,10 @@ impl Client for ServedClient {
         self.entry.rule().is_some()
     }
 
+    fn judged(&self) -> u64 {
+        self.entry.judged()
+    }
+
     fn denies(&self, type_url: &TypeUrl, interest: &Interest) -> Option<ResourceError> {
         let words = denial(&*self.entry.rule()?, type_url, interest)?.1;
         Some(ResourceError::new(ResourceError::PERMISSION_DENIED, words))
@@ -93,7 +97,6 @@ impl Client for ServedClient {
 
     fn denied(&self, type_url: &TypeUrl, interest: &Interest, by_alias: bool) {
         let reason = self.entry.rule().and_then(|rule| denial(&rule, type_url, interest)).map(|(reason, _)| reason);
-        self.entry.is_denied(type_url, interest, by_alias);
         let reason = if by_alias { Denial::Alias } else { reason.unwrap_or(Denial::Name) };
         self.relay.metrics.downstream_denied(reason);
         let (peer, node, what) = (self.peer(), self.entry.node().id, reason.as_str());

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Waker;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -11,7 +12,6 @@ use prost::Message as _;
 use xds_transport::Protocol;
 use xds_transport::server::Stream;
 use xds_transport::wire::Node;
-use xdstp_cache::{Interest, TypeUrl};
 use xdstp_client::federation::{OverLimit, View};
 
 use crate::config::ClientRule;
@@ -63,23 +63,13 @@ pub(crate) struct StreamEntry {
     pub(crate) opened: Instant,
     /// Why it must end, if it must: its own task finds out, in the middle of serving it.
     must_end: Mutex<Ending>,
-    /// What its client was denied.
-    denied: Mutex<DeniedThere>,
     /// Which releases it is served, none before the first, by where they are among those of the relay.
     pub(crate) releases: Mutex<BTreeMap<usize, Option<Release>>>,
-    /// Whether its rule was replaced since it was looked at last.
-    is_to_be_judged: AtomicBool,
+    /// How often another rule counted for its client.
+    judged: AtomicU64,
+    /// Has its own task look at it.
+    waker: Waker,
     _open: StreamGuard,
-}
-
-/// So much of what a client was denied is known one by one: a client that asks for more is not one that is told of it often.
-const MOST_DENIED: usize = 64;
-
-#[derive(Default)]
-struct DeniedThere {
-    known: Vec<(TypeUrl, Interest)>,
-    /// There is more, of which it is not known whether another rule decides it alike.
-    more: bool,
 }
 
 #[derive(Default)]
@@ -102,11 +92,12 @@ impl StreamEntry {
         outside: Option<Arc<dyn ServedStream>>,
         protocol: Protocol,
         view: Arc<View>,
+        waker: Waker,
         open: StreamGuard,
     ) -> Self {
         let (node, opened, must_end) = (Mutex::default(), Instant::now(), Mutex::default());
-        let (denied, releases, is_to_be_judged) = Default::default();
-        Self { outside, protocol, view, node, opened, must_end, denied, releases, is_to_be_judged, _open: open }
+        let (releases, judged) = Default::default();
+        Self { outside, protocol, view, node, opened, must_end, releases, judged, waker, _open: open }
     }
 
     /// What its client may ask for, if not anything.
@@ -114,30 +105,16 @@ impl StreamEntry {
         self.outside.as_ref()?.rule()
     }
 
-    /// Its client is denied this, by what it stands for or itself.
-    pub(crate) fn is_denied(&self, type_url: &TypeUrl, interest: &Interest, by_alias: bool) {
-        let denied = &mut *lock(&self.denied);
-        if by_alias || denied.known.len() >= MOST_DENIED {
-            denied.more = true;
-        } else if !denied.known.iter().any(|(of, known)| of == type_url && known == interest) {
-            denied.known.push((type_url.clone(), interest.clone()));
-        }
+    /// Another rule counts for its client: its own task looks at all that is asked for, which it may have been about to be.
+    pub(crate) fn is_judged(&self) {
+        // After the rule was replaced: who sees this sees that.
+        self.judged.fetch_add(1, Ordering::Release);
+        self.waker.wake_by_ref();
     }
 
-    /// Whether something that its client was denied may not be denied now.
-    pub(crate) fn was_denied_more(&self, denies: impl Fn(&TypeUrl, &Interest) -> bool) -> bool {
-        let denied = lock(&self.denied);
-        denied.more || denied.known.iter().any(|(type_url, interest)| !denies(type_url, interest))
-    }
-
-    /// Has it looked at once more, a moment later.
-    pub(crate) fn judge_later(&self) {
-        self.is_to_be_judged.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it is to be looked at once more: once.
-    pub(crate) fn is_to_be_judged(&self) -> bool {
-        self.is_to_be_judged.swap(false, Ordering::Relaxed)
+    /// How often that was so.
+    pub(crate) fn judged(&self) -> u64 {
+        self.judged.load(Ordering::Acquire)
     }
 
     /// Whether its client has said who it is.
@@ -193,7 +170,8 @@ mod tests {
     #[test]
     fn a_stream_that_takes_its_time_to_end_is_ended_once() {
         let metrics = Metrics::new([]);
-        let entry = StreamEntry::new(None, Protocol::Delta, Arc::default(), metrics.stream_opened(Protocol::Delta));
+        let open = metrics.stream_opened(Protocol::Delta);
+        let entry = StreamEntry::new(None, Protocol::Delta, Arc::default(), Waker::noop().clone(), open);
         assert!(entry.take_end().is_none());
         entry.end("first");
         entry.end("second");

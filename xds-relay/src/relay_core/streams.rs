@@ -80,7 +80,7 @@ impl RelayCore {
     ) -> Routes {
         let view = Arc::new(View::default());
         let open = self.metrics.stream_opened(protocol);
-        let entry = Arc::new(StreamEntry::new(outside, protocol, view.clone(), open));
+        let entry = Arc::new(StreamEntry::new(outside, protocol, view.clone(), waker.clone(), open));
         let number = self.federation.number_routes();
         lock(&self.streams).insert(number, entry.clone());
         let client = ServedClient::new(self.clone(), number, entry);

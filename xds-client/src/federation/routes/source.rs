@@ -193,6 +193,7 @@ impl Source for Routes {
         removals: Removals,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
+        self.judge();
         self.pull_all(id, removals, visitor)
     }
 
@@ -249,6 +250,7 @@ impl Source for Routes {
         let moves = subscriber.moved.is_some() || self.view.looks_anew.load(Ordering::Relaxed);
         moves
             || untold
+            || self.is_to_be_judged()
             || !subscriber.contested.is_empty()
             || subscriber.all_parts().any(|part| part.scope.has_work(part.id))
     }

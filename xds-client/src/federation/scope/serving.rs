@@ -264,6 +264,11 @@ impl Scope {
         self.lock().cache.is_alias(id, name)
     }
 
+    /// What a name is an alias of that is here.
+    pub(crate) fn stands_for(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<ResourceName> {
+        self.lock().cache.canonical(type_url, name).filter(|own| *own != name).cloned()
+    }
+
     /// Whether some of what a subscriber brought along was not compared.
     pub(crate) fn brings(&self, id: SubscriberId) -> bool {
         self.lock().cache.brings(id)

@@ -78,11 +78,6 @@ impl Client {
         self.rule.as_ref().unwrap().rules.lock().unwrap().push_back(Arc::new(rule));
     }
 
-    /// It counts, and nobody looks at the stream.
-    pub(crate) fn goes_by_next(&self) {
-        self.rule.as_ref().unwrap().judge().unwrap();
-    }
-
     /// How the relay ended its stream since the last time, if it did.
     pub(crate) fn ended(&self) -> Option<String> {
         self.rule.as_ref().unwrap().ended.lock().unwrap().take()
