@@ -52,7 +52,7 @@
 //! };
 //! let federation = Federation::new(Settings {
 //!     origins: vec![Arc::new(origin)],
-//!     authorities: Arc::new(Authorities { origins: [].into(), default_origin: 0 }),
+//!     authorities: Arc::new(Authorities::new([].into(), 0)),
 //!     node: Bytes::new(),
 //!     linger: Duration::from_secs(30),
 //!     limits,
@@ -96,6 +96,7 @@ mod feed;
 mod interner;
 mod judged;
 mod last_known_good;
+mod leading;
 mod listed;
 mod lock;
 mod loop_guard;

@@ -265,7 +265,7 @@ impl RelayBuilder {
         let traces = Traces::begin(&config, &core)?;
         // Who is served by one that has nothing yet is told that there is nothing.
         if let Some((origin, reason)) = core.not_ready() {
-            return Err(Error::Origin { origin: origin.to_owned(), reason });
+            return Err(Error::Origin { origin, reason });
         }
         let tls = match tls {
             Some(tls) => Some(tls::Downstream::of(tls)),

@@ -1,6 +1,6 @@
 //! The origins of a running relay: streams to control planes, and directories of files.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use xdstp_client::upstream::{Consumer, Driver, Pool};
 use crate::causes::with_causes;
 use crate::config::{Config, Origin, OriginKind, ServerAddress};
 use crate::error::Error;
+use crate::lock::lock;
 use crate::relay_core::{Dial, Dialed, Position, RelayCore};
 
 /// The origins of files of a running relay, watched while this lives.
@@ -80,8 +81,8 @@ const REQUESTS: RateLimit = RateLimit { burst: 100, every: Duration::from_millis
 /// The connections to the servers of a configuration, over gRPC. Clones have the same.
 #[derive(Clone)]
 pub(crate) struct Connections {
-    /// By the positions of the origins, and of each origin's servers.
-    origins: Arc<[Vec<Pool>]>,
+    /// By the positions of the origins, and of each origin's servers: more may come, and none goes.
+    origins: Arc<Mutex<Vec<Vec<Pool>>>>,
     /// Those for load reports to the default origin: who does not read there holds up no resources.
     reports: Arc<[Pool]>,
     default_origin: usize,
@@ -96,6 +97,7 @@ impl Connections {
         let reports = default_origin.and_then(|at| config.origins.get(at)).map(pools).transpose()?;
         let reports = reports.unwrap_or_else(Vec::new).into();
         let origins = config.origins.iter().map(pools).collect::<Result<_, Error>>()?;
+        let origins = Arc::new(Mutex::new(origins));
         Ok(Self { origins, reports, default_origin: default_origin.unwrap_or_default() })
     }
 
@@ -104,10 +106,16 @@ impl Connections {
         self.reports.clone()
     }
 
+    /// Those to an origin at the next position.
+    pub(crate) fn add(&self, endpoints: Vec<Endpoint>) {
+        lock(&self.origins).push(endpoints.into_iter().map(Pool::new).collect());
+    }
+
     /// Has those to an origin lead to as many others, of the same servers (see [`Pool::lead_to`]) or of others in their place (see
     /// [`Pool::lead_elsewhere`]).
     pub(crate) fn lead_to(&self, origin: usize, endpoints: &[Endpoint], elsewhere: bool) {
-        let pools = self.origins.get(origin).into_iter().flatten().zip(endpoints);
+        let pools = lock(&self.origins).get(origin).cloned().unwrap_or_default();
+        let pools = pools.iter().zip(endpoints);
         let reports = self.reports.iter().zip(endpoints).filter(|_| origin == self.default_origin);
         pools.chain(reports).for_each(|(pool, endpoint)| match elsewhere {
             true => pool.lead_elsewhere(endpoint.clone()),
@@ -166,7 +174,7 @@ fn bad(config: &Config, origin: &Origin, field: &str, error: &dyn std::error::Er
 impl Dial for Connections {
     fn dial(&self, server: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         let wake = Arc::new(Notify::new());
-        let pool = self.origins.get(server.origin).and_then(|pools| pools.get(server.server));
+        let pool = lock(&self.origins).get(server.origin).and_then(|pools| pools.get(server.server)).cloned();
         let driver = pool.map(|pool| pool.spawn(node, consumer, wake.clone()));
         Box::new(Driven { wake, _driver: driver })
     }

@@ -57,6 +57,13 @@ impl Reached {
         }
     }
 
+    /// It is there no more: nobody waits for it.
+    pub(crate) fn forget(&self, position: usize) {
+        for origin in self.0.iter().filter(|origin| origin.position == position) {
+            *lock(&origin.state) = State::Reached;
+        }
+    }
+
     /// Tries them until each took a connection.
     pub(crate) async fn reach(&self) {
         loop {

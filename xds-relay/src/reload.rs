@@ -2,6 +2,7 @@
 
 mod differences;
 mod listening;
+mod origins;
 mod otherwise;
 
 use std::error::Error as StdError;
@@ -9,8 +10,11 @@ use std::sync::{Arc, Mutex};
 
 use self::differences::differences;
 pub(crate) use self::listening::Listening;
+use self::origins::with_other_origins;
 pub(crate) use self::otherwise::Spoken;
 use self::otherwise::{Otherwise, reached_otherwise};
+use xdstp_client::Endpoint;
+
 use crate::admin_access::{AdminAccess, admin_tokens};
 use crate::api::ConfigState;
 use crate::causes::with_causes;
@@ -103,8 +107,9 @@ impl Reloader {
     /// Goes by another configuration where a relay that runs can, all at once: `listen`, unless a program brought its listener, or the
     /// port stays and one of the addresses is any; `clients`, where `listen` is so, and `tls` is as it runs;
     /// the files of `tls` and `admin.tls`, where there were some, and `client_ca` where there was one; of origins that are otherwise as
-    /// they run `tls`, `token`, `keepalive` and `streams_per_connection`, and a `server` in place of another, unless what origins said is
-    /// kept over a restart; `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
+    /// they run `tls`, `token`, `keepalive` and `streams_per_connection`, and a `server` in place of another, and which `origins` there are, with
+    /// their `authorities`, if those that names come from or go to are one server each that is asked over delta, alike for every node, unless
+    /// what origins said is kept over a restart; `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
     /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be. All else needs a restart, and stays as it was.
     ///
     /// Streams that are open go on, but for those of clients that may not be there any more, which are ended as denied. Of what else is
@@ -160,7 +165,11 @@ impl Parts {
         let (rules, tokens) = (Rules::load(config)?, admin_tokens(config)?);
         let before = running.clone();
         let files = self.spoken.read(running, config)?;
-        let moved = reached_otherwise(running, config, self.core.keeps);
+        let led = with_other_origins(running, config, self.core.keeps);
+        let new = led.iter().flat_map(|led| &led.origins).filter(|origin| running.origin(&origin.name).is_none());
+        let new = new.map(|origin| endpoints(config, origin)).collect::<Result<Vec<_>, Error>>()?;
+        let with = led.as_ref().unwrap_or(running);
+        let moved = reached_otherwise(with, config, self.core.keeps);
         let moved = moved.into_iter().map(|otherwise| Ok((endpoints(config, otherwise.origin)?, otherwise)));
         let moved = moved.collect::<Result<Vec<_>, Error>>()?;
         let listening = self.listening.as_ref().and_then(|listening| listening.bind(running, config).transpose());
@@ -171,9 +180,14 @@ impl Parts {
             running.listen.clone_from(&config.listen);
         }
         self.spoken.replace(files, running, config);
+        if let Some(led) = led.clone() {
+            self.lead(new, running, &led);
+            *running = led;
+        }
         for (endpoints, Otherwise { at, origin, elsewhere }) in moved {
-            self.connections.lead_to(at, &endpoints, elsewhere);
-            self.reached.lead_to(at, origin.kind.servers().unwrap_or_default());
+            let Some(position) = self.core.position_of(&origin.name) else { continue };
+            self.connections.lead_to(position, &endpoints, elsewhere);
+            self.reached.lead_to(position, origin.kind.servers().unwrap_or_default());
             running.origins.iter_mut().skip(at).take(1).for_each(|running| running.clone_from(origin));
         }
         // Rules go by how clients come: by certificates that are not asked for yet, all would be refused.
@@ -203,6 +217,17 @@ impl Parts {
         (limits.groups, limits.authorities, limits.names) = (new.groups, new.authorities, new.names);
         self.core.set_what_is_read_at_use(running);
         Ok(Reloaded { applied: differences(&before, running), needs_restart: differences(running, config) })
+    }
+
+    /// Those that are new are reached at these.
+    fn lead(&self, new: Vec<Vec<Endpoint>>, running: &Config, led: &Config) {
+        let gone = running.origins.iter().filter(|origin| led.origin(&origin.name).is_none());
+        for position in gone.filter_map(|origin| self.core.position_of(&origin.name)) {
+            self.reached.forget(position);
+        }
+        // Before anybody dials them.
+        new.into_iter().for_each(|endpoints| self.connections.add(endpoints));
+        self.core.lead(led);
     }
 
     fn tell(&self, state: ConfigState) {

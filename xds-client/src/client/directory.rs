@@ -88,7 +88,7 @@ impl Lists {
     pub(super) fn authorities(&self) -> Arc<Authorities> {
         let of = |(name, found): (&String, &Found)| Some((canonical(name), *found.as_ref().ok()?));
         let origins = self.by_authority.iter().filter_map(of).collect();
-        Arc::new(Authorities { origins, default_origin: self.top.clone().unwrap_or(usize::MAX) })
+        Arc::new(Authorities::new(origins, self.top.clone().unwrap_or(usize::MAX)))
     }
 }
 

@@ -11,6 +11,8 @@ use xdstp_uri::ResourceName;
 pub(crate) struct Changes {
     /// Which of the scope's servers says so.
     pub(crate) server: usize,
+    /// How often the scope had been led to another origin when that was asked.
+    pub(crate) leads: usize,
     pub(crate) changed: Vec<Changed>,
     /// What changed may be asked for by its aliases: they are a matter of delta (rule 105).
     pub(crate) by_alias: bool,
@@ -37,8 +39,8 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Nothing yet, of the scope's server at this place.
-    pub(crate) fn of(server: usize) -> Self {
-        Self { server, ..Self::default() }
+    pub(crate) fn of((leads, server): (usize, usize)) -> Self {
+        Self { leads, server, ..Self::default() }
     }
 
     /// Whether there is nothing to store: what is said for people alone is nothing.

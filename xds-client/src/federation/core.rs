@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parking_lot::RwLock;
 use xdstp_cache::{Selector, TypeUrl};
 use xdstp_uri::Locator;
 
@@ -26,7 +27,8 @@ const MAX_RESTING: usize = 1024;
 
 /// Scopes, made as names are asked for, and the origins that feed them.
 pub struct Federation {
-    origins: Vec<Arc<dyn Origin>>,
+    /// By position: more may come, and none goes.
+    origins: RwLock<Vec<Arc<dyn Origin>>>,
     authorities: Arc<Authorities>,
     /// Who it is where it does not speak for anybody, encoded.
     node: Bytes,
@@ -83,12 +85,27 @@ impl Federation {
         let Settings { origins, authorities, node, linger, limits, interner, last_known_good } = settings;
         let (scopes, routes) = (Mutex::default(), AtomicU64::new(0));
         let linger = Linger { time: linger, room: limits.lingering.clone() };
+        let origins = RwLock::new(origins);
         Arc::new(Self { origins, authorities, node, linger, limits, interner, last_known_good, scopes, routes })
     }
 
     /// By position.
-    pub fn origins(&self) -> &[Arc<dyn Origin>] {
-        &self.origins
+    pub fn origins(&self) -> Vec<Arc<dyn Origin>> {
+        self.origins.read().clone()
+    }
+
+    pub(super) fn origin(&self, position: usize) -> Option<Arc<dyn Origin>> {
+        self.origins.read().get(position).cloned()
+    }
+
+    /// There are these, too, at the next positions.
+    pub(super) fn add_origins(&self, new: Vec<Arc<dyn Origin>>) {
+        self.origins.write().extend(new);
+    }
+
+    /// Which of them is whose.
+    pub(super) fn authorities(&self) -> &Authorities {
+        &self.authorities
     }
 
     /// Which of them has the names of an authority, or without it old-style names: its position.
@@ -177,19 +194,19 @@ impl Federation {
 
     /// Whether an origin speaks SotW.
     pub(crate) fn is_sotw(&self, origin: usize) -> bool {
-        self.origins.get(origin).is_some_and(Origin::is_sotw)
+        self.origin(origin).is_some_and(|origin| origin.is_sotw())
     }
 
     /// The scopes of authorities of an origin that may have names of others.
     pub(crate) fn mixed(&self, origin: usize) -> Vec<Arc<Scope>> {
-        self.origins.get(origin).map(Origin::mixed).unwrap_or_default()
+        self.origin(origin).map(|origin| origin.mixed()).unwrap_or_default()
     }
 
     /// Where names of an authority, or without it old-style names, are served from.
     pub(crate) fn place<'a>(&self, authority: Option<&'a str>) -> Place<'a> {
         let origin = self.authorities.origin_of(authority);
         let Some(authority) = authority else { return Place::Group { origin } };
-        match self.origins.get(origin) {
+        match self.origin(origin) {
             Some(of) if of.by_node() == ByNode::Everything => Place::Group { origin },
             _ => Place::Authority { authority, origin },
         }
@@ -200,7 +217,7 @@ impl Federation {
     /// # Errors
     /// Why it cannot be.
     pub(crate) fn selects(&self, origin: usize, selector: &Selector) -> Result<bool, String> {
-        self.origins.get(origin).map_or(Ok(false), |origin| origin.selects(selector))
+        self.origin(origin).map_or(Ok(false), |origin| origin.selects(selector))
     }
 
     pub(crate) fn authority_scope(
@@ -209,8 +226,17 @@ impl Federation {
         origin: usize,
         selector: Option<&Arc<Selector>>,
     ) -> Result<Arc<Scope>, OverLimit> {
-        let speaker = || Speaker { label: labeled("xdstp", selector), node: self.node.clone() };
-        self.scope(ScopeKey::Authority(authority.to_owned()).selected(selector), origin, &speaker)
+        let scope = self.scope(ScopeKey::Authority(authority.to_owned()).selected(selector), origin, &|| {
+            self.own_speaker(selector)
+        })?;
+        // Its names may have become another origin's meanwhile.
+        self.follow(&scope);
+        Ok(scope)
+    }
+
+    /// Itself, where it does not speak for anybody.
+    pub(super) fn own_speaker(&self, selector: Option<&Arc<Selector>>) -> Speaker {
+        Speaker { label: labeled("xdstp", selector), node: self.node.clone() }
     }
 
     /// The scope of a group at an origin; the node of the routes may speak for it from now on.
@@ -221,7 +247,7 @@ impl Federation {
         selector: Option<&Arc<Selector>>,
         (node, routes): (&Bytes, u64),
     ) -> Result<Arc<Scope>, OverLimit> {
-        if self.origins.get(origin).is_some_and(|origin| origin.by_node() == ByNode::Nothing) {
+        if self.origin(origin).is_some_and(|origin| origin.by_node() == ByNode::Nothing) {
             let speaker = || Speaker { label: labeled("", selector), node: Bytes::new() };
             return self.scope(ScopeKey::EveryNode.selected(selector), origin, &speaker);
         }
@@ -243,8 +269,8 @@ impl Federation {
     ) -> Result<Arc<Scope>, OverLimit> {
         let share = selector.map(|_| self.limits.groups.take()).transpose()?;
         let key = ScopeKey::Private(routes).selected(selector);
-        let of = self.origins.get(origin);
-        let room = of.and_then(|origin| origin.room(&key));
+        let of = self.origin(origin);
+        let room = of.as_ref().and_then(|origin| origin.room(&key));
         let scope = Scope::streamed(key, origin, Duration::ZERO, room, self.limits.names_per_turn);
         let scope = Arc::new(scope.counted(share));
         let speaker = || Speaker { label: format!("stream {routes}"), node: towards_origin(node) };
@@ -255,14 +281,14 @@ impl Federation {
     /// The scope of a key, made and fed if there is none; `speaker` is who speaks for it upstream. While it is being fed, by an
     /// origin that may want scopes for that, too, others have it as it is.
     fn scope(&self, key: ScopeKey, position: usize, speaker: &dyn Fn() -> Speaker) -> Result<Arc<Scope>, OverLimit> {
-        let origin = self.origins.get(position);
+        let origin = self.origin(position);
         let known = lock(&self.scopes).get(&key).cloned();
         let (scope, is_new) = match known {
             Some(scope) => (scope, false),
             None => self.new_scope(key, position)?,
         };
-        if let Some(origin) = origin.filter(|origin| is_new || !origin.is_authoritative()) {
-            scope.feed(|| origin.feed(&scope, speaker));
+        if origin.is_some_and(|origin| is_new || !origin.is_authoritative()) {
+            self.feed(&scope, speaker);
         }
         Ok(scope)
     }
@@ -270,8 +296,9 @@ impl Federation {
     /// The scope of a key, made if there is none still; and whether it was.
     fn new_scope(&self, key: ScopeKey, position: usize) -> Result<(Arc<Scope>, bool), OverLimit> {
         // Not under the lock: an origin is anybody's code.
-        let origin = self.origins.get(position);
-        let (is_authoritative, terms) = (origin.is_some_and(Origin::is_authoritative), origin.and_then(Origin::terms));
+        let origin = self.origin(position);
+        let is_authoritative = origin.as_ref().is_some_and(Origin::is_authoritative);
+        let terms = origin.as_ref().and_then(Origin::terms);
         let room = origin.filter(|_| !is_authoritative).and_then(|origin| origin.room(&key));
         let mut scopes = lock(&self.scopes);
         if let Some(scope) = scopes.get(&key) {

@@ -23,8 +23,11 @@ pub(crate) struct Demand {
     first: Telling,
     /// What further servers are, that are asked because those before them fail.
     others: Vec<Telling>,
-    /// What those are to be told yet that are not asked any more, where their streams go on for others.
-    ended: BTreeMap<usize, Telling>,
+    /// What those are to be told yet that are not asked any more, where their streams go on for others: each with how often it was
+    /// led elsewhere when it was asked.
+    ended: BTreeMap<(usize, usize), Telling>,
+    /// How often another origin is asked than before.
+    leads: usize,
     /// What nobody wants any more since the last look at the clock.
     left: BTreeSet<Wish>,
     /// What nobody wants any more, until when it stays subscribed, and its room among all that lingers.
@@ -55,6 +58,7 @@ impl Demand {
             first: Telling::default(),
             others: Vec::new(),
             ended: BTreeMap::new(),
+            leads: 0,
             left: BTreeSet::new(),
             lingering: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -185,12 +189,12 @@ impl Demand {
         tell: &mut dyn FnMut(Command),
     ) -> bool {
         // It may be asked again before it was told that it is not.
-        let ends = self.take_left(server, most, tell);
+        let ends = self.take_left((self.leads, server), most, tell);
         ends || self.telling_mut(server).is_some_and(|telling| telling.take_asks(room, most, tell))
     }
 
     /// What a server must be told of what it was asked for before it was not asked any more. Whether there is more.
-    pub(crate) fn take_left(&mut self, server: usize, most: usize, tell: &mut dyn FnMut(Command)) -> bool {
+    pub(crate) fn take_left(&mut self, server: (usize, usize), most: usize, tell: &mut dyn FnMut(Command)) -> bool {
         let more = self.ended.get_mut(&server).is_some_and(|telling| telling.take_asks(None, most, tell));
         if !more {
             self.ended.remove(&server);
@@ -199,12 +203,12 @@ impl Demand {
     }
 
     /// Whether there is anything of that.
-    pub(crate) fn leaves_any(&self, server: usize) -> bool {
+    pub(crate) fn leaves_any(&self, server: (usize, usize)) -> bool {
         self.ended.contains_key(&server)
     }
 
     /// Its stream ended, and with it all that it was asked for there.
-    pub(crate) fn has_left(&mut self, server: usize) {
+    pub(crate) fn has_left(&mut self, server: (usize, usize)) {
         self.ended.remove(&server).into_iter().for_each(Telling::give_back);
     }
 
@@ -249,9 +253,25 @@ impl Demand {
             let telling = telling.end(&self.wanted);
             // What it was to be told before is to be told still, as it was told nothing since.
             if !telling.is_done() {
-                self.ended.insert(stay + 1 + at, telling);
+                self.ended.insert((self.leads, stay + 1 + at), telling);
             }
         }
+    }
+
+    /// How often that was so.
+    pub(crate) fn leads(&self) -> usize {
+        self.leads
+    }
+
+    /// Another origin is asked, for all that is wanted; the one before is to be told to forget what it was told of.
+    pub(crate) fn lead_elsewhere(&mut self) {
+        self.close_behind(1);
+        let first = std::mem::take(&mut self.first).end(&self.wanted);
+        if !first.is_done() {
+            self.ended.insert((self.leads, 0), first);
+        }
+        self.leads += 1;
+        self.first = Telling::of_all(self.wanted.clone());
     }
 
     /// What was said on behalf of all that is wanted does not count any more: a server is asked for all of it anew.

@@ -166,7 +166,7 @@ impl Consumer for Feed {
                 } else {
                     trouble.iter().for_each(|trouble| scope.tell_unreachable(trouble));
                 }
-                let more = scope.take_asks(now, seat.server, there, &mut |command| {
+                let more = scope.take_asks(now, seat.key(), there, &mut |command| {
                     left |= self.note(&command);
                     apply(command);
                 });
@@ -230,7 +230,8 @@ impl Consumer for Feed {
         // What is not in it is as it was, and so is the version of that.
         for Part { scope, of_origin, mut changes } in places.into_parts() {
             changes.by_alias = server.protocol == Protocol::Delta;
-            (changes.version, changes.system_version) = versions(of_origin.has_several);
+            let of_others = of_origin.has_several || server.authorities.has_moved(scope.key.authority());
+            (changes.version, changes.system_version) = versions(of_others);
             changes.unsaid = unsaid;
             refused.extend(scope.validate(&type_url, &mut changes));
             self.dropped.extend(scope.dropped_by(&type_url, &changes));

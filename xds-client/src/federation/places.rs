@@ -68,7 +68,7 @@ impl<'a> Places<'a> {
     /// would go as another server feeds that.
     pub(crate) fn is_beside_wildcard(&self, name: &ResourceName) -> bool {
         let of_every_node = self.of_every_node.and_then(|place| self.scope(place));
-        of_every_node.is_some_and(|scope| scope.origin != self.authorities.origin_of(name.authority()))
+        of_every_node.is_some_and(|scope| scope.origin() != self.authorities.origin_of(name.authority()))
     }
 
     /// Where a resource goes, and where it was and is not wanted any more. One with aliases goes where any of its names
@@ -176,6 +176,6 @@ impl<'a> Places<'a> {
 
 impl Part {
     fn of(Found { seat, scope, of_origin }: Found) -> Self {
-        Self { scope, of_origin, changes: Changes::of(seat.server) }
+        Self { scope, of_origin, changes: Changes::of(seat.key()) }
     }
 }

@@ -233,7 +233,7 @@ impl Routes {
         let by_authority = subscriber.part(&self.federation, &own).filter(covers);
         let wildcard = subscriber.part(&self.federation, &Interest::Wildcard).filter(covers);
         // Rule 153: no other origin's wildcard may hold it, but to say that of what nobody else is asked of.
-        let wildcard = wildcard.filter(|part| by_authority.is_none() || part.scope.origin == place.origin());
+        let wildcard = wildcard.filter(|part| by_authority.is_none() || part.scope.origin() == place.origin());
         let parts: Vec<_> = by_authority.into_iter().chain(wildcard.filter(|_| !name.is_opaque())).cloned().collect();
         if !parts.is_empty() {
             return parts;

@@ -4,6 +4,7 @@
 //! and no two scopes are locked at once.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -27,6 +28,7 @@ use crate::federation::turns::Turns;
 
 pub(crate) use self::hearing::{Heard, News, Shown};
 
+mod another_origin;
 mod another_server;
 mod asking;
 mod batch;
@@ -61,7 +63,7 @@ pub struct Scope {
     /// Which names it is of.
     pub key: ScopeKey,
     /// Which origin it comes from, by position.
-    pub origin: usize,
+    origin: AtomicUsize,
     connection: Mutex<Connection>,
     /// Who has its origin feed it.
     feeding: Turns,
@@ -211,7 +213,7 @@ impl Scope {
         let shared = !matches!(key.of_all(), ScopeKey::Private(_));
         Self {
             key,
-            origin,
+            origin: AtomicUsize::new(origin),
             connection: Mutex::default(),
             feeding: Turns::default(),
             shared,
@@ -227,6 +229,11 @@ impl Scope {
     pub(crate) fn counted(mut self, place: Option<Share>) -> Self {
         self._place = place;
         self
+    }
+
+    /// Which origin it comes from, by position.
+    pub fn origin(&self) -> usize {
+        self.origin.load(Ordering::Acquire)
     }
 
     /// What it comes over.

@@ -20,6 +20,15 @@ pub(crate) struct Seat {
     pub(crate) server: usize,
     /// There are several.
     pub(crate) of_several: bool,
+    /// How often the scope was led to another origin before.
+    pub(crate) leads: usize,
+}
+
+impl Seat {
+    /// What the scope tells, and heeds, what is there by.
+    pub(crate) fn key(self) -> (usize, usize) {
+        (self.leads, self.server)
+    }
 }
 
 /// A scope, its seat, and what it has there in common with others of its origin.
@@ -60,11 +69,12 @@ struct Taken {
 impl Scopes {
     /// It asks from now on, until it [leaves](Self::leave).
     pub(crate) fn insert(&self, scope: &Arc<Scope>, server: usize, of_origin: &Arc<OfOrigin>) -> Seat {
+        let leads = scope.leads();
         let mut seats = lock(&self.0);
         let entry = seats.taken.vacant_entry();
-        let seat = Seat { at: entry.key(), server, of_several: of_origin.has_several };
+        let seat = Seat { at: entry.key(), server, of_several: of_origin.has_several, leads };
         let authority = scope.key.authority().map(str::to_owned);
-        let (origin, of_origin) = (scope.origin, of_origin.clone());
+        let (origin, of_origin) = (scope.origin(), of_origin.clone());
         entry.insert(Taken { seat, scope: Arc::downgrade(scope), origin, authority: authority.clone(), of_origin });
         *seats.origins.entry(origin).or_default() += 1;
         if let Some(authority) = authority {
@@ -83,7 +93,7 @@ impl Scopes {
     /// A scope leaves its seat. Whether the stream is to be told so first: what comes for it until then is still its.
     pub(crate) fn leave(&self, seat: Seat) -> bool {
         // Not under the lock: a scope has its own.
-        let leaves_any = self.at(seat).is_some_and(|scope| scope.leaves_any(seat.server));
+        let leaves_any = self.at(seat).is_some_and(|scope| scope.leaves_any(seat.key()));
         let mut seats = lock(&self.0);
         seats.asking.remove(&seat);
         match leaves_any {
@@ -103,6 +113,13 @@ impl Scopes {
         let seats = lock(&self.0);
         let scope = |seat: &Seat| seats.taken.get(seat.at).and_then(|taken| taken.scope.upgrade());
         seats.leaving.iter().map(|seat| (*seat, scope(seat))).collect()
+    }
+
+    /// Whether the scope of an authority does: what comes for it is nobody's.
+    pub(crate) fn leaves(&self, authority: Option<&str>) -> bool {
+        let seats = lock(&self.0);
+        let seat = authority.filter(|_| !seats.leaving.is_empty()).and_then(|name| seats.by_authority.get(name));
+        seat.is_some_and(|seat| seats.leaving.contains(seat))
     }
 
     /// Whether any does.
@@ -279,7 +296,8 @@ mod tests {
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
         let now = Instant::now();
         let at = |seconds| now + Duration::from_secs(seconds);
-        let (mut due, [a, b, c]) = (Due::default(), [0, 1, 2].map(|at| Seat { at, server: 0, of_several: false }));
+        let (mut due, [a, b, c]) =
+            (Due::default(), [0, 1, 2].map(|at| Seat { at, server: 0, of_several: false, leads: 0 }));
         due.set(a, Some(at(3)));
         due.set(b, Some(at(2)));
         due.set(c, Some(at(1)));

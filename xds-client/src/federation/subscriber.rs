@@ -108,7 +108,7 @@ impl Awaiting {
     fn any(&mut self, parts: &Parts, origin: usize, of_authorities: bool) -> bool {
         *self.0.entry((origin, of_authorities)).or_insert_with(|| {
             let may_have =
-                |part: &&Part| part.scope.origin == origin && part.scope.key.authority().is_some() == of_authorities;
+                |part: &&Part| part.scope.origin() == origin && part.scope.key.authority().is_some() == of_authorities;
             parts.iter().filter(may_have).any(|part| part.scope.awaits_names(part.id))
         })
     }
@@ -180,7 +180,7 @@ impl Subscriber {
         let origin = own.origin();
         let (own, mut others) = self.parts.of_names_at(own, &federation.mixed(origin));
         // Rule 153: nothing that another origin says is of the name.
-        others.retain(|part| part.scope.origin == origin);
+        others.retain(|part| part.scope.origin() == origin);
         if own.iter().any(|part| part.scope.is_alias(part.id, name)) {
             return Counts::Own;
         }
@@ -319,7 +319,7 @@ impl Subscriber {
     /// Whether what this stream fetches for itself of a name is not there yet.
     pub(crate) fn awaits_private(&self, name: &ResourceName) -> bool {
         let Some(shared) = self.private.get(name) else { return true };
-        let part = self.private_parts.iter().find(|part| part.scope.origin == shared.origin);
+        let part = self.private_parts.iter().find(|part| part.scope.origin() == shared.origin());
         // An error that says nothing of it leaves it to who may hold it.
         let awaits = |part: &Part| {
             matches!(part.scope.standing(part.id, name), Standing::Unknown) || part.scope.will_tell(part.id, name)
@@ -358,7 +358,7 @@ fn said_by_own(own: &[&Part], others: &[&Part], name: &ResourceName, news: News)
 /// The part for which a name of a scope is fetched for this stream alone: that scope's, or once that does not cover it
 /// any more another that does, and that said long ago that the name is one of these.
 pub(crate) fn fetched_for<'a>(parts: &'a [Part], name: &ResourceName, shared: &Arc<Scope>) -> Option<&'a Part> {
-    let covers = |part: &&Part| part.scope.origin == shared.origin && part.scope.covers(part.id, name);
+    let covers = |part: &&Part| part.scope.origin() == shared.origin() && part.scope.covers(part.id, name);
     let own = parts.iter().filter(|part| Arc::ptr_eq(&part.scope, shared)).find(covers);
     own.or_else(|| parts.iter().find(covers))
 }

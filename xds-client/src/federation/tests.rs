@@ -145,7 +145,7 @@ fn of_origin(origin: Arc<dyn Origin>) -> Arc<Federation> {
     };
     Federation::new(Settings {
         origins: vec![origin],
-        authorities: Arc::new(Authorities { origins: [].into(), default_origin: 0 }),
+        authorities: Arc::new(Authorities::new([].into(), 0)),
         node: Bytes::new(),
         linger: Duration::ZERO,
         limits,
@@ -212,7 +212,7 @@ fn an_origin_that_is_asked_is_told_again_of_a_scope_that_rested_and_another_is_n
             scope.replace(&[], now());
         }
         drop(routes);
-        while scope.take_asks(now(), 0, true, &mut |_| ()) {}
+        while scope.take_asks(now(), (0, 0), true, &mut |_| ()) {}
         drop(scope);
         federation.sweep(now());
         let [scope] = federation.scopes().try_into().unwrap_or_else(|_| panic!("it is kept"));
@@ -272,7 +272,7 @@ fn a_stream_that_selects_anew_again_and_again_has_the_scopes_of_what_it_selects_
         assert_eq!(lock(&origin.left).len(), at, "another type selects by it");
         routes.close(last, &Tally::default());
         assert_eq!(lock(&origin.left).len(), at + 1);
-        federation.scopes().iter().for_each(|scope| while scope.take_asks(now(), 0, true, &mut |_| ()) {});
+        federation.scopes().iter().for_each(|scope| while scope.take_asks(now(), (0, 0), true, &mut |_| ()) {});
         federation.sweep(now());
         assert_eq!(federation.scopes().len(), 1);
     }

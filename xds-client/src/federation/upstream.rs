@@ -63,7 +63,7 @@ impl Drop for Upstream {
     /// The stream ends, and asks for nothing any more.
     fn drop(&mut self) {
         for (seat, scope) in self.scopes.leaving() {
-            scope.iter().for_each(|scope| scope.has_left(seat.server));
+            scope.iter().for_each(|scope| scope.has_left(seat.key()));
         }
     }
 }

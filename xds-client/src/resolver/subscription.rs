@@ -101,7 +101,7 @@ impl Subscription {
     #[cfg(feature = "lrs")]
     pub(crate) fn load_reporter(&self) -> Result<LoadReporter, LoadError> {
         let server = self.scope.sender().unwrap_or_else(|| self.scope.current());
-        self.client.reporters().at(Position { origin: self.scope.origin, server })
+        self.client.reporters().at(Position { origin: self.scope.origin(), server })
     }
 
     fn look_for_switch(&mut self) {

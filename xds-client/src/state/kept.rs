@@ -255,7 +255,7 @@ impl State {
     pub(crate) fn catch_up(&self, scopes: &[Arc<Scope>], now: Instant) {
         let unread = std::mem::take(&mut lock(&self.inner).unread);
         for scope in scopes.iter().filter(|_| !unread.is_empty()) {
-            let Some(id) = self.identities.of(&scope.key, scope.origin).filter(|id| unread.contains(id)) else {
+            let Some(id) = self.identities.of(&scope.key, scope.origin()).filter(|id| unread.contains(id)) else {
                 continue;
             };
             scope.recall(self.take(&id), now);
@@ -291,7 +291,7 @@ impl State {
 
     /// How long nobody has said that what is known of a scope is so, over as many restarts as there were.
     pub fn stale_for(&self, scope: &Scope) -> Option<Duration> {
-        let id = self.identities.of(&scope.key, scope.origin)?;
+        let id = self.identities.of(&scope.key, scope.origin())?;
         let inner = lock(&self.inner);
         let since = *inner.read.since.get(&id)?;
         Some(Duration::from_secs(inner.now.seconds().saturating_sub(since)))
@@ -359,7 +359,7 @@ impl LastKnownGood for State {
     }
 
     fn dropped(&self, scope: Arc<Scope>) {
-        let Some(id) = self.identities.of(&scope.key, scope.origin) else { return };
+        let Some(id) = self.identities.of(&scope.key, scope.origin()) else { return };
         let inner = &mut *lock(&self.inner);
         inner.asked.remove(&id);
         inner.unread.remove(&id);

@@ -277,10 +277,10 @@ impl State {
             if !is_due && !scope.is_unsaved() {
                 return Ok(all);
             }
-            let Some(id) = self.identities.of(&scope.key, scope.origin) else { return Ok(all) };
+            let Some(id) = self.identities.of(&scope.key, scope.origin()) else { return Ok(all) };
             let (stale_since, is_over) = self.stale_since(&id, scope);
             if is_due || is_over {
-                let whose = self.identities.whose(&scope.key, scope.origin).unwrap_or_default();
+                let whose = self.identities.whose(&scope.key, scope.origin()).unwrap_or_default();
                 let record = ScopeRecord { label: scope.key.to_string(), used: at.seconds(), stale_since, whose };
                 saver.uses(&scope.key, &id, &record);
             }

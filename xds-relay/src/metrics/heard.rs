@@ -29,6 +29,13 @@ impl Metrics {
         }
     }
 
+    /// An origin is there no more: that it says nothing is no news.
+    pub(crate) fn forget_origin(&self, origin: &str) {
+        self.heard.0.lock().unwrap_or_else(PoisonError::into_inner).by_origin.remove(origin);
+        // There is none where it never connected.
+        let _ = self.upstream_connected.remove_label_values(&[origin]);
+    }
+
     /// It is so late: to be called every second or so.
     pub(crate) fn it_is(&self, now: Instant) {
         self.heard.0.lock().unwrap_or_else(PoisonError::into_inner).now = Some(now);

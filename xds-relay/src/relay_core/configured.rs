@@ -122,13 +122,30 @@ fn server(
     })
 }
 
-fn authorities(config: &Config) -> Authorities {
+/// An origin that comes later, at a position that nobody had: none where that is no server.
+pub(crate) fn server_at(
+    config: &Config,
+    origin: &config::Origin,
+    position: usize,
+    authorities: &Arc<Authorities>,
+    common: &Common,
+) -> Option<Arc<dyn Origin>> {
+    let OriginKind::Server { servers, protocol } = &origin.kind else { return None };
+    Some(Arc::new(server(config, origin, (servers, *protocol), (position, authorities), common)))
+}
+
+/// The position of the origin of each authority, in canonical spelling.
+pub(crate) fn origins_of(config: &Config, position: impl Fn(&str) -> Option<usize>) -> HashMap<String, usize> {
     let mut origins = HashMap::new();
-    for (index, origin) in config.origins.iter().enumerate() {
-        for authority in &origin.authorities {
-            origins.insert(canonical_authority(authority), index);
-        }
+    for origin in &config.origins {
+        let Some(position) = position(&origin.name) else { continue };
+        origins.extend(origin.authorities.iter().map(|authority| (canonical_authority(authority), position)));
     }
+    origins
+}
+
+fn authorities(config: &Config) -> Authorities {
+    let origins = origins_of(config, |name| config.origins.iter().position(|origin| origin.name == name));
     let default_origin = config.origins.iter().position(|origin| origin.name == config.default_origin).unwrap_or(0);
-    Authorities { origins, default_origin }
+    Authorities::new(origins, default_origin)
 }

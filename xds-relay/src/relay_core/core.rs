@@ -6,9 +6,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use xds_transport::RateLimit;
 use xds_transport::server::Settings;
-use xdstp_client::federation::{self, Dial, Federation, Held, Interner, Origin, SnapshotOrigin};
+use xdstp_client::federation::{self, Authorities, Dial, Federation, Held, Interner, Origin, SnapshotOrigin};
 
-use crate::config::{self, Config, LIMITS, Limits, Unknown};
+use crate::config::{Config, LIMITS, Limits, Unknown};
 use crate::file_content::FileContent;
 use crate::lock::lock;
 use crate::metrics::Metrics;
@@ -18,6 +18,7 @@ use crate::relay_core::lives::Lives;
 use crate::relay_core::loops::Relays;
 use crate::relay_core::node_group::NodeGrouping;
 use crate::relay_core::node_parameters::NodeParameters;
+use crate::relay_core::origin_names::OriginNames;
 use crate::relay_core::own_node::own_node;
 use crate::relay_core::quotas::{self, Quotas};
 use crate::relay_core::relay_path::Token;
@@ -33,10 +34,11 @@ const REMOVALS_WAIT: Duration = Duration::from_secs(1);
 /// A relay: scopes, the origins that feed them, and the streams served from them.
 pub struct RelayCore {
     pub(crate) federation: Arc<Federation>,
-    /// What its origins are called, by position.
-    pub(crate) names: Vec<String>,
-    /// Whether each has several servers.
-    pub(crate) have_several: Vec<bool>,
+    pub(crate) names: OriginNames,
+    /// Which origin is whose.
+    pub(crate) authorities: Arc<Authorities>,
+    /// What origins have that come later, too.
+    pub(crate) common: Common,
     /// Those of files, by position: for whoever reads them.
     files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) grouping: Box<dyn NodeGrouping>,
@@ -109,7 +111,7 @@ impl RelayCore {
         let Configured { all, files, authorities } = Configured::of(config, &common);
         let federation = Federation::new(federation::Settings {
             origins: all,
-            authorities,
+            authorities: authorities.clone(),
             node: own_node(config),
             linger: config.linger,
             limits: shared.clone(),
@@ -118,8 +120,9 @@ impl RelayCore {
         });
         Arc::new(Self {
             federation,
-            names: config.origins.iter().map(|origin| origin.name.clone()).collect(),
-            have_several: config.origins.iter().map(has_several).collect(),
+            names: OriginNames::new(&config.origins),
+            authorities,
+            common,
             files,
             grouping,
             node_parameters: NodeParameters::new(config.node_parameters.clone()),
@@ -181,8 +184,8 @@ impl RelayCore {
     /// What origins of files hold.
     pub fn file_contents(&self) -> Vec<FileContent> {
         let content = |(position, files): (&usize, &Arc<SnapshotOrigin>)| {
-            let name = self.names.get(*position).map_or("", String::as_str);
-            FileContent::new(name, files.resources().iter().map(|(type_url, ..)| type_url.as_str()))
+            let name = self.names.of(*position).unwrap_or_default();
+            FileContent::new(&name, files.resources().iter().map(|(type_url, ..)| type_url.as_str()))
         };
         self.files.iter().map(content).collect()
     }
@@ -222,10 +225,6 @@ impl RelayCore {
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
-}
-
-fn has_several(origin: &config::Origin) -> bool {
-    origin.kind.servers().is_some_and(|servers| servers.len() > 1)
 }
 
 fn settings(config: &Config) -> Settings {

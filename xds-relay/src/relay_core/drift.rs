@@ -59,13 +59,12 @@ impl RelayCore {
     /// Asks an origin once more for what clients want of it now, on streams that know of nothing before. None if there is no such
     /// origin, or it has no streams.
     pub fn check_drift(self: &Arc<Self>, query: &DriftQuery, now: Instant) -> Option<DriftCheck> {
-        let at = self.names.iter().position(|name| *name == query.origin)?;
-        let (_, kind) = self.origins().nth(at)?;
+        let (at, _, kind) = self.origins().into_iter().find(|(_, name, _)| *name == query.origin)?;
         if kind.is_authoritative() {
             return None;
         }
         let is_meant = |scope: &Arc<Scope>| {
-            scope.origin == at && query.scope.as_ref().is_none_or(|label| scope.key.to_string() == *label)
+            scope.origin() == at && query.scope.as_ref().is_none_or(|label| scope.key.to_string() == *label)
         };
         let mut scopes: Vec<_> = self.all_scopes().into_iter().filter(is_meant).collect();
         scopes.retain(|scope| scope.supply().is_some());

@@ -21,23 +21,24 @@ impl RelayCore {
         let scopes = self.all_scopes();
         let (statuses, _) = self.held(&scopes);
         let of_origin = |(at, status): (usize, OriginStatus)| {
-            let mut upstreams = upstreams(scopes.iter().filter(|scope| scope.origin == at), now);
+            let mut upstreams = upstreams(scopes.iter().filter(|scope| scope.origin() == at), now);
             upstreams.sort_by_key(|stream| stream.connected);
             let more_upstreams = upstreams.len().saturating_sub(PAGE);
             upstreams.truncate(PAGE);
             OriginDetail { status, upstreams, more_upstreams }
         };
-        Origins { origins: statuses.into_iter().enumerate().map(of_origin).collect() }
+        Origins { origins: statuses.into_iter().map(of_origin).collect() }
     }
 
-    /// How the origins are, and how many resources of each type are held.
-    pub(crate) fn held(&self, scopes: &[Arc<Scope>]) -> (Vec<OriginStatus>, BTreeMap<TypeUrl, u64>) {
-        let all = 0..self.names.len();
-        let mut origins: Vec<OriginStatus> = all.filter_map(|at| self.origin_status(at, scopes)).collect();
+    /// How the origins are, by their positions, and how many resources of each type are held.
+    pub(crate) fn held(&self, scopes: &[Arc<Scope>]) -> (BTreeMap<usize, OriginStatus>, BTreeMap<TypeUrl, u64>) {
+        let all = self.names.there().into_iter();
+        let mut origins: BTreeMap<usize, OriginStatus> =
+            all.filter_map(|(at, _)| Some((at, self.origin_status(at, scopes)?))).collect();
         let mut resources: BTreeMap<TypeUrl, u64> = BTreeMap::new();
         let contents = self.contents();
         for scope in scopes {
-            if contents.contains_key(&scope.origin) {
+            if contents.contains_key(&scope.origin()) {
                 continue;
             }
             let mut held = 0;
@@ -48,7 +49,7 @@ impl RelayCore {
                     *resources.entry(type_url).or_default() += 1;
                 }
             });
-            if let Some(origin) = origins.get_mut(scope.origin) {
+            if let Some(origin) = origins.get_mut(&scope.origin()) {
                 origin.resources += held;
                 origin.stale += scope.stale_count() as u64;
             }
@@ -56,7 +57,7 @@ impl RelayCore {
         // Whether a client wants it or not.
         for (at, content) in contents {
             content.iter().for_each(|(type_url, ..)| *resources.entry(type_url.clone()).or_default() += 1);
-            if let Some(origin) = origins.get_mut(at) {
+            if let Some(origin) = origins.get_mut(&at) {
                 origin.resources = content.len() as u64;
             }
         }
@@ -65,11 +66,10 @@ impl RelayCore {
 
     /// How an origin is, without what is held of it. `scopes` are those of it, or all.
     pub(crate) fn origin_status(&self, at: usize, scopes: &[Arc<Scope>]) -> Option<OriginStatus> {
-        let (name, origin) = self.origins().nth(at)?;
-        let mut status =
-            OriginStatus { name: name.to_owned(), kind: origin.kind().to_owned(), ..OriginStatus::default() };
+        let (name, origin) = (self.names.of(at)?, self.federation.origins().get(at)?.clone());
+        let mut status = OriginStatus { name, kind: origin.kind().to_owned(), ..OriginStatus::default() };
         let mut streams = BTreeMap::new();
-        for scope in scopes.iter().filter(|scope| scope.origin == at) {
+        for scope in scopes.iter().filter(|scope| scope.origin() == at) {
             if let Some(supply) = scope.supply() {
                 streams.entry(supply.label().to_owned()).or_insert_with(|| supply.status());
             }

@@ -82,7 +82,7 @@ impl RelayCore {
         });
         let mut found: Vec<Found> = found.take(PAGE).collect();
         for (at, content) in self.contents() {
-            let origin = self.names.get(at).cloned().unwrap_or_default();
+            let origin = self.names.of(at).unwrap_or_default();
             if found.iter().any(|found| found.held.row.origin == origin) {
                 continue;
             }
@@ -102,7 +102,7 @@ impl RelayCore {
             type_url: type_url.to_string(),
             name: look.name.to_string(),
             scope: scope.key.to_string(),
-            origin: self.names.get(scope.origin).cloned().unwrap_or_default(),
+            origin: self.names.of(scope.origin()).unwrap_or_default(),
             version: look.resource.as_ref().map(|resource| resource.version.to_string()),
             bytes: look.resource.as_ref().map_or(0, |resource| resource.value.any().len()),
             changed_seconds_ago: None,
@@ -139,7 +139,7 @@ impl RelayCore {
     /// What holds resources: origins that have them whoever wants them, and the scopes of the others.
     fn holders(&self) -> Vec<Holder> {
         let contents = self.contents();
-        let scopes = self.all_scopes().into_iter().filter(|scope| !contents.contains_key(&scope.origin));
+        let scopes = self.all_scopes().into_iter().filter(|scope| !contents.contains_key(&scope.origin()));
         let scopes: Vec<_> = scopes.map(Holder::Scope).collect();
         contents.into_iter().map(|(at, content)| Holder::Content(at, content)).chain(scopes).collect()
     }
@@ -154,7 +154,7 @@ impl RelayCore {
                 (rows.collect(), (next < resources.len()).then_some(next))
             }
             Holder::Scope(scope) => {
-                let origin = self.names.get(scope.origin).cloned().unwrap_or_default();
+                let origin = self.names.of(scope.origin()).unwrap_or_default();
                 let label = scope.key.to_string();
                 let row = |stored: Stored<'_, Frame>| ResourceRow {
                     type_url: stored.type_url.to_string(),
@@ -176,7 +176,7 @@ impl RelayCore {
             type_url: type_url.to_string(),
             name: name.to_string(),
             scope: self.federation.origins().get(origin).map_or("", |origin| origin.kind()).to_owned(),
-            origin: self.names.get(origin).cloned().unwrap_or_default(),
+            origin: self.names.of(origin).unwrap_or_default(),
             version: Some(of.version.to_string()),
             bytes: of.value.any().len(),
             ..ResourceRow::default()

@@ -134,7 +134,7 @@ impl Releases {
 
     /// Whether what a scope has of a type is in releases.
     pub(crate) fn have(&self, type_url: &TypeUrl, scope: &Scope) -> bool {
-        let is_own = scope.origin == self.position && scope.key.authority() == self.rollout.authority.as_deref();
+        let is_own = scope.origin() == self.position && scope.key.authority() == self.rollout.authority.as_deref();
         is_own && self.rollout.types.contains(type_url)
     }
 

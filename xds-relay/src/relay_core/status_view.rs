@@ -12,7 +12,7 @@ impl RelayCore {
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             instance: self.instance(),
-            origins,
+            origins: origins.into_values().collect(),
             clients: self.client_counts(now),
             resources: resources.into_iter().map(|(type_url, count)| (type_url.to_string(), count)).collect(),
             state_kept: self.keeps.then_some(self.state.is_some()),

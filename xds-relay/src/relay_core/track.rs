@@ -37,7 +37,7 @@ impl Track {
             match scopes.get(&of.key).and_then(Weak::upgrade) {
                 Some(scope) => (scope, false),
                 None => {
-                    let scope = Arc::new(Scope::authoritative(of.key.clone(), of.origin, self.slice));
+                    let scope = Arc::new(Scope::authoritative(of.key.clone(), of.origin(), self.slice));
                     scopes.insert(of.key.clone(), Arc::downgrade(&scope));
                     (scope, true)
                 }

@@ -30,27 +30,29 @@ impl RelayCore {
     }
 
     /// An origin that has not what it is to have from the start, and what is missing.
-    pub(crate) fn not_ready(&self) -> Option<(&str, String)> {
-        self.origins().find_map(|(name, origin)| Some((name, origin.ready().err()?)))
+    pub(crate) fn not_ready(&self) -> Option<(String, String)> {
+        self.origins().into_iter().find_map(|(_, name, origin)| Some((name, origin.ready().err()?)))
     }
 
-    pub(crate) fn origins(&self) -> impl Iterator<Item = (&str, &Arc<dyn Origin>)> {
-        self.names.iter().map(String::as_str).zip(self.federation.origins())
+    /// Those that there are, with their positions.
+    pub(crate) fn origins(&self) -> Vec<(usize, String, Arc<dyn Origin>)> {
+        let all = self.federation.origins();
+        let there = self.names.there().into_iter();
+        there.filter_map(|(at, name)| Some((at, name, all.get(at)?.clone()))).collect()
     }
 
     /// What origins have whoever wants it, by the position of each that does.
     pub(crate) fn contents(&self) -> BTreeMap<usize, Arc<Vec<Held>>> {
-        let origins = self.federation.origins().iter().enumerate();
-        origins.filter_map(|(at, origin)| Some((at, origin.content()?))).collect()
+        self.origins().into_iter().filter_map(|(at, _, origin)| Some((at, origin.content()?))).collect()
     }
 
     /// Everything the relay holds, of whom, and for whom.
     pub fn config_dump(&self, now: Instant) -> ConfigDump {
         let scopes = self.all_scopes();
-        let origins = self.origins().enumerate().map(|(index, (name, origin))| OriginDump {
-            name: name.to_owned(),
+        let origins = self.origins().into_iter().map(|(index, name, origin)| OriginDump {
+            name,
             protocol: origin.kind().to_owned(),
-            streams: upstreams(scopes.iter().filter(|scope| scope.origin == index), now),
+            streams: upstreams(scopes.iter().filter(|scope| scope.origin() == index), now),
             content: origin.content().map(|held| content(&held)).unwrap_or_default(),
         });
         let origins = origins.collect();
@@ -68,8 +70,8 @@ impl RelayCore {
 
     /// How many scopes each of several servers of an origin feeds.
     fn in_use(&self, scope: &Scope, in_use: &mut BTreeMap<(String, String), u64>) {
-        let several = self.have_several.get(scope.origin).copied().unwrap_or_default();
-        let Some(origin) = self.names.get(scope.origin).filter(|_| several) else { return };
+        let several = self.names.has_several(scope.origin());
+        let Some(origin) = self.names.of(scope.origin()).filter(|_| several) else { return };
         for server in scope.supply().into_iter().flat_map(|supply| supply.status().servers) {
             *in_use.entry((origin.clone(), server.name)).or_default() += u64::from(server.in_use);
         }
@@ -93,9 +95,9 @@ impl RelayCore {
         for scope in self.all_scopes() {
             gauges.subscribers += scope.subscriber_count() as u64;
             self.in_use(&scope, &mut gauges.in_use);
-            if let Some(origin) = self.names.get(scope.origin).filter(|_| self.state.is_some()) {
+            if let Some(origin) = self.names.of(scope.origin()).filter(|_| self.state.is_some()) {
                 let stale = scope.stale_count() as u64;
-                *gauges.stale.entry(origin.clone()).or_default() += stale;
+                *gauges.stale.entry(origin).or_default() += stale;
                 let age = self.state.as_ref().filter(|_| stale > 0).and_then(|state| state.stale_for(&scope));
                 gauges.stale_seconds = gauges.stale_seconds.max(age.unwrap_or_default().as_secs());
             }

@@ -19,6 +19,7 @@ mod groups;
 mod judged;
 mod last_known_good;
 mod leaving;
+mod led;
 mod lifetime;
 mod limits;
 mod lives;

@@ -18,6 +18,8 @@ pub(crate) struct Consumer {
     kinds: BTreeMap<Of, Kind>,
     /// It speaks as Envoy does, and has not connected to the relay that took the place of another.
     moving: bool,
+    /// How often it was sent over delta what it held.
+    resent: usize,
 }
 
 #[derive(Default)]
@@ -102,7 +104,7 @@ struct Due<'a> {
 
 impl Consumer {
     pub(crate) fn new(client: usize) -> Self {
-        Self { client, kinds: BTreeMap::new(), moving: false }
+        Self { client, kinds: BTreeMap::new(), moving: false, resent: 0 }
     }
 
     pub(crate) fn subscribe(&mut self, of: Of, interest: Interest) {
@@ -137,6 +139,10 @@ impl Consumer {
         kind.parting.extend(names.iter().filter(parts).cloned());
     }
 
+    pub(crate) fn resent(&self) -> usize {
+        self.resent
+    }
+
     pub(crate) fn client(&self) -> usize {
         self.client
     }
@@ -165,6 +171,8 @@ impl Consumer {
             if body.name != name.as_str() || !body.is_for(&name, group) {
                 return Err(format!("rules 147, 153: {name} of group {group} is {body:?}"));
             }
+            let holds = kind.view.get(&name).is_some_and(|(held, _)| held.serial == body.serial);
+            self.resent += usize::from(holds && world.setup.down[self.client] == Protocol::Delta);
             kind.absent.remove(&name);
             kind.unnamed.remove(&name);
             if world.has_aliases(body.place(&name), self.client) {

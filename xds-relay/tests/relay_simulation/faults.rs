@@ -20,7 +20,7 @@ use crate::history::{History, Step};
 use crate::hops::Served;
 use crate::messages::{Request, Response};
 use crate::world::{GROUPS, ORIGINS, Of, REFERRED, REFERRERS, Setup, World};
-use crate::{REFERRING, SEEDS, SEVERAL};
+use crate::{LED, REFERRING, SEEDS, SEVERAL};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) enum Fault {
@@ -58,10 +58,15 @@ pub(crate) enum Fault {
     RemoveOnSwitch,
     NeverReturn,
     CountEveryEnd,
+    // Of an origin that comes and goes, and all further ones.
+    TakeForTheSame,
+    RemoveOnLead,
+    NeverAskTheNew,
+    ResendOnLead,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 29] = [
+    pub(crate) const ALL: [Self; 33] = [
         Self::ShareAcrossGroups,
         Self::RemoveOnOutage,
         Self::NeverUnsubscribe,
@@ -91,11 +96,16 @@ impl Fault {
         Self::RemoveOnSwitch,
         Self::NeverReturn,
         Self::CountEveryEnd,
+        Self::TakeForTheSame,
+        Self::RemoveOnLead,
+        Self::NeverAskTheNew,
+        Self::ResendOnLead,
     ];
 
     /// A history with what it takes to find the fault, where few have it all.
     pub(crate) fn sought_in(self, seed: u64) -> History {
         let mut history = match self {
+            _ if self.is_of_leads() => History::led(seed),
             _ if self.is_of_servers() => History::several(seed),
             _ if self.is_of_order() => History::referring(seed),
             _ => History::random(seed),
@@ -133,6 +143,7 @@ impl Fault {
     /// In how many seeds it is looked for.
     pub(crate) fn seeds(self) -> u64 {
         match self {
+            _ if self.is_of_leads() => LED,
             _ if self.is_of_servers() => SEVERAL,
             _ if self.is_of_order() => REFERRING,
             _ => SEEDS,
@@ -140,11 +151,15 @@ impl Fault {
     }
 
     fn is_of_order(self) -> bool {
-        self >= Self::ClustersLast && !self.is_of_servers()
+        self >= Self::ClustersLast && self < Self::KeepVersionsOfBefore
     }
 
     pub(crate) fn is_of_servers(self) -> bool {
-        self >= Self::KeepVersionsOfBefore
+        self >= Self::KeepVersionsOfBefore && !self.is_of_leads()
+    }
+
+    pub(crate) fn is_of_leads(self) -> bool {
+        self >= Self::TakeForTheSame
     }
 
     /// A world without what it takes to find the fault.
@@ -156,6 +171,7 @@ impl Fault {
             }
             Self::ForgetAliases | Self::AliasesOfOneAuthority => Some(Setup { aliases: false, ..setup }),
             Self::SpellCanonically | Self::ForgetTombstones => Some(Setup { envoy: Default::default(), ..setup }),
+            _ if self.is_of_leads() => Some(Setup { led: false, ..setup }),
             _ if self.is_of_servers() => Some(Setup { servers: [1; ORIGINS], ..setup }),
             // One whose order nobody looks at.
             _ if self.is_of_order() => Some(Setup { refers: false, calm: false, ..setup }),

@@ -60,6 +60,12 @@ pub(crate) enum Step {
     HangUp(usize, u64),
     /// For so many ms what an origin says takes long to come in, byte by byte.
     Slow(usize, u64),
+    /// The second origin is another from now on, or there is none until it is again; if it `rests`, once all has come to rest, and
+    /// nobody is told anything for it.
+    Lead {
+        away: bool,
+        rests: bool,
+    },
     Wait(u64),
     /// Whoever is away returns, and all comes to rest.
     Settle,
@@ -126,6 +132,29 @@ impl History {
             }
         }
         history
+    }
+
+    /// The same of a world in which the second origin comes and goes.
+    pub(crate) fn led(seed: u64) -> Self {
+        let mut random = Random::new(seed ^ 0x6c65_6164);
+        let Self { mut steps, .. } = Self::random(seed);
+        let setup = Setup::led(&mut random);
+        for step in &mut steps {
+            match step {
+                // A relay that knows nothing does not know either that there was another.
+                Step::RestartRelay => *step = Step::Lead { away: random.one_in(3), rests: random.one_in(4) },
+                Step::Wait(_) | Step::CutClient(_) | Step::Restart(..) if random.one_in(2) => {
+                    *step = Step::Lead { away: random.one_in(3), rests: random.one_in(4) };
+                }
+                // Most are about names of its authority.
+                Step::Put { name, .. } | Step::Remove { name, .. } if random.one_in(2) => *name = World::LED[*name % 2],
+                Step::Subscribe(.., what) | Step::Unsubscribe(.., what) if random.one_in(2) => {
+                    *what = if random.one_in(3) { World::GLOB_OF_LED } else { World::LED[*what % 2] };
+                }
+                _ => {}
+            }
+        }
+        Self { setup, seed, steps }
     }
 
     /// The same, of every second one whose resources refer to each other, with a relay that looks at few names at a time.

@@ -22,7 +22,7 @@ use crate::order::Books;
 use crate::order::heard::Heard;
 use crate::origin::group_of;
 use crate::random::Random;
-use crate::world::{Body, GROUPS, Narrow, ORIGINS, Of, Place, World};
+use crate::world::{Body, GROUPS, LED, Narrow, ORIGINS, Of, Place, World};
 
 /// The two directions of a stream, in messages.
 #[derive(Default)]
@@ -62,6 +62,8 @@ pub(crate) struct UpHop {
     pub(crate) origin: usize,
     /// Which of the origin's.
     pub(crate) server: usize,
+    /// Which of its replicas it always is, where it comes and goes.
+    pub(crate) replica: Option<usize>,
     /// The stream had a response.
     pub(crate) answered: bool,
     /// The last one that is over had none, or there was none.
@@ -131,22 +133,32 @@ pub(crate) struct Dialer {
     pub(crate) strays: Strays,
     /// How many servers each origin has.
     pub(crate) servers: [usize; ORIGINS],
+    /// The second comes and goes: at further positions it is that, too.
+    pub(crate) led: bool,
     pub(crate) spoken: Spoken,
 }
 
 impl Dial for Dialer {
-    fn dial(&self, Position { origin, server }: Position, node: Bytes, consumer: Box<dyn Feeds>) -> Box<dyn Dialed> {
+    fn dial(
+        &self,
+        Position { origin: position, server }: Position,
+        node: Bytes,
+        consumer: Box<dyn Feeds>,
+    ) -> Box<dyn Dialed> {
+        let origin = position.min(LED);
         let nudged = Arc::new(Flag::default());
         nudged.set();
         let protocol = self.protocols[origin];
         let group = group_of(&node);
         let stream =
             client::Stream::new(protocol, node, Arc::new(TypeRules::envoy())).with_silence(client::Silence::IsNoAnswer);
-        let several = (self.servers[origin] > 1).then_some(server);
+        let led = self.led && origin == LED;
+        let several = if led { Some(position) } else { (self.servers[origin] > 1).then_some(server) };
         let of = (Place { origin, group }, several, self.spoken.clone());
         let hop = UpHop {
             origin,
             server,
+            replica: led.then_some(position % 2),
             answered: false,
             fails: false,
             protocol,

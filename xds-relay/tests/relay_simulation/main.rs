@@ -50,6 +50,8 @@ const REFERRING: u64 = 1000;
 const PAUSING: u64 = 500;
 /// And of worlds in which an origin has several servers.
 const SEVERAL: u64 = 1000;
+/// And of worlds in which an origin comes and goes.
+const LED: u64 = 600;
 /// Further ones that failed once.
 const FAILED: [u64; 19] = [
     1483, 3218, 4447, 5254, 5376, 12159, 15721, 35620, 35_694, 44482, 61243, 80_736, 94_096, 105_419, 139_609, 141_925,
@@ -78,6 +80,11 @@ fn who_looks_at_little_at_a_time_says_the_same() {
 #[test]
 fn whichever_server_feeds_a_client_it_converges_and_loses_nothing() {
     keeps_the_rules(History::several, SEVERAL, &[]);
+}
+
+#[test]
+fn whoever_an_origin_is_nothing_is_taken_from_its_clients_and_nothing_is_sent_again() {
+    keeps_the_rules(History::led, LED, &[]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Clients, a relay and origins in virtual time.
 
 mod down;
+mod lead;
 mod switch;
 mod up;
 
@@ -69,6 +70,9 @@ struct Network<'a> {
     /// What an origin says takes long to come in until then.
     slow_until: [u64; ALL_SERVERS],
     busy: Vec<Busy>,
+    /// How often the second origin was another, and whether there is none.
+    leads: usize,
+    away: bool,
     /// What a planted fault keeps open.
     leaked: Vec<Served>,
     messages: u64,
@@ -104,6 +108,8 @@ impl<'a> Network<'a> {
             hangs_up_until: [0; ALL_SERVERS],
             slow_until: [0; ALL_SERVERS],
             busy: Vec::new(),
+            leads: 0,
+            away: false,
             leaked: Vec::new(),
             messages: 0,
             log,
@@ -173,6 +179,8 @@ impl<'a> Network<'a> {
                 self.cut_origin(origin);
             }
             Step::Slow(origin, ms) => self.slow_until[origin] = self.now + ms,
+            Step::Lead { away, rests } if self.world.setup.led => self.lead(away, rests)?,
+            Step::Lead { .. } => {}
             Step::Wait(ms) => self.run_until(self.now + ms)?,
             Step::Settle => self.settle()?,
         }
@@ -223,6 +231,9 @@ impl<'a> Network<'a> {
             *until = [self.now; ALL_SERVERS];
         }
         self.busy.clear();
+        if self.away {
+            self.lead_to(false);
+        }
         self.rest()?;
         self.say(|| "at rest".into());
         for hop in &mut self.down {
@@ -423,17 +434,7 @@ fn relay(
     dialed: &Arc<Mutex<Vec<UpHop>>>,
     heard: &Heard,
 ) -> Arc<RelayCore> {
-    let linger = world.setup.linger;
-    let mut text = format!("default_origin: o0\nshare_by: [cluster]\nlinger: {linger}ms\n");
-    let _ = writeln!(text, "limits: {{ names_per_turn: {} }}\norigins:", world.setup.names_per_turn);
-    for (at, authorities) in AUTHORITIES.iter().enumerate() {
-        let protocol = if world.setup.up[at] == Protocol::Delta { "delta" } else { "sotw" };
-        let servers =
-            if world.setup.servers[at] == 1 { "server: 127.0.0.1:1" } else { "servers: [127.0.0.1:1, 127.0.0.1:2]" };
-        let _ = writeln!(text, "  - name: o{at}\n    {servers}\n    protocol: {protocol}");
-        let _ = writeln!(text, "    authorities: [{authorities}]");
-    }
-    let config = Config::parse("relay.yaml", &text).unwrap();
+    let config = config(world, Some("o1"));
     let dialer = Dialer {
         protocols: world.setup.up.into(),
         fault,
@@ -442,8 +443,26 @@ fn relay(
         heard: heard.clone(),
         strays: Strays::default(),
         servers: world.setup.servers,
+        led: world.setup.led,
         spoken: Spoken::default(),
     };
     let metrics = Arc::new(Metrics::new(world.kinds.iter().map(|kind| kind.url.as_str())));
     RelayCore::new(&config, Fault::grouping(fault), Box::new(dialer), metrics)
+}
+
+/// Its configuration, by what the second origin is called, if there is one.
+fn config(world: &World, second: Option<&str>) -> Config {
+    let linger = world.setup.linger;
+    let mut text = format!("default_origin: o0\nshare_by: [cluster]\nlinger: {linger}ms\n");
+    let _ = writeln!(text, "limits: {{ names_per_turn: {} }}\norigins:", world.setup.names_per_turn);
+    let names = [Some("o0"), second];
+    for (at, (authorities, name)) in AUTHORITIES.iter().zip(names).enumerate() {
+        let Some(name) = name else { continue };
+        let protocol = if world.setup.up[at] == Protocol::Delta { "delta" } else { "sotw" };
+        let servers =
+            if world.setup.servers[at] == 1 { "server: 127.0.0.1:1" } else { "servers: [127.0.0.1:1, 127.0.0.1:2]" };
+        let _ = writeln!(text, "  - name: {name}\n    {servers}\n    protocol: {protocol}");
+        let _ = writeln!(text, "    authorities: [{authorities}]");
+    }
+    Config::parse("relay.yaml", &text).unwrap()
 }

@@ -30,6 +30,8 @@ const GLOBS: [&str; 4] = ["x d/*", "y d/*", "y d/*?k=1&l=2", "z d/*"];
 /// origin is configured for.
 pub(crate) const AUTHORITIES: [&str; ORIGINS] = ["x, z", "y"];
 pub(crate) const ORIGINS: usize = 2;
+/// The one that comes and goes, where one does.
+pub(crate) const LED: usize = 1;
 /// As many servers an origin has at most. Of two, each is a replica of its own.
 pub(crate) const SERVERS: usize = 2;
 /// The servers of all origins: the first of each, and then the second of each.
@@ -80,6 +82,8 @@ pub(crate) struct Setup {
     pub(crate) calm: bool,
     /// How many names the relay looks at for one stream before others have their turn.
     pub(crate) names_per_turn: usize,
+    /// The second origin comes and goes, as another each time: its names are asked of whoever it is.
+    pub(crate) led: bool,
 }
 
 /// A link that takes its time.
@@ -113,6 +117,7 @@ impl Setup {
             follows: Default::default(),
             calm: false,
             names_per_turn: 4096,
+            led: false,
         }
     }
 
@@ -122,6 +127,21 @@ impl Setup {
         let servers = random.pick(&[[2, 2], [2, 1], [1, 2]]);
         // Their content is hashed, which takes long where it is large.
         Self { servers, large: false, own_versions: true, linger: random.pick(&[1, 30_000]), ..setup }
+    }
+
+    /// Of histories in which the second origin is another from time to time, or none: what is asked of the first meanwhile has no names
+    /// beside its own.
+    pub(crate) fn led(random: &mut Random) -> Self {
+        let setup = Self::random(random);
+        let up = [Protocol::Delta; ORIGINS];
+        let (large, aliases, xdstp_in_wildcards, relay_restarts) = (false, false, false, false);
+        let linger = random.pick(&[1, 30_000]);
+        Self { led: true, up, own_versions: true, large, aliases, xdstp_in_wildcards, relay_restarts, linger, ..setup }
+    }
+
+    /// Whether an origin is a replica of its own wherever it is reached: versions of one say nothing of the other's.
+    pub(crate) fn has_replicas(&self, origin: usize) -> bool {
+        self.servers[origin] > 1 || self.led && origin == LED
     }
 
     /// Of histories whose resources refer to each other.
@@ -178,6 +198,9 @@ impl World {
     /// The one glob that two names are members of: what is left of it may not be empty.
     pub(crate) const GLOB_OF_TWO: usize = NAMES.len() + ALIASES.len();
     pub(crate) const ITS_MEMBERS: [usize; 2] = [2, 3];
+    /// Names of the authority whose origin comes and goes, and a glob.
+    pub(crate) const LED: [usize; 2] = [4, 5];
+    pub(crate) const GLOB_OF_LED: usize = NAMES.len() + ALIASES.len() + 1;
     pub(crate) const ALL_ALIASES: u64 = (1 << ALIASES.len()) - 1;
     /// How many types there are in histories whose resources do not refer to each other.
     pub(crate) const UNRELATED: usize = 4;
@@ -248,7 +271,7 @@ impl World {
 
     /// Whether a resource keeps its version on its way to a client (rule 146).
     pub(crate) fn keeps_version(&self, place: Place, client: usize) -> bool {
-        if self.setup.servers[place.origin] > 1 {
+        if self.setup.has_replicas(place.origin) {
             return false;
         }
         let delta = |protocol| protocol == Protocol::Delta;
@@ -282,7 +305,7 @@ impl World {
         resource: &Resource<Frame>,
         body: &Body,
     ) -> Resource<Frame> {
-        if self.setup.servers[origin] == 1 || replica == 0 {
+        if !self.setup.has_replicas(origin) || replica == 0 {
             return resource.clone();
         }
         let version = Version::from(format!("v{}", body.serial + replica as u64));

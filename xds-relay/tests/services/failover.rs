@@ -8,6 +8,7 @@ use h2::SendStream;
 use prost::Message;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use xds_relay::config::XdstpStreams;
 use xds_transport::Protocol;
 use xds_transport::wire::walk::text_at;
 use xds_transport::wire::{Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, Resource};
@@ -19,7 +20,7 @@ const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const NODE: &[u8] = b"\x0a\x01n";
 
 /// Clusters by name, version and a word that their bodies have.
-fn say(answers: &mut SendStream<Bytes>, nonce: &str, clusters: &[(&str, &str, &str)]) {
+pub(crate) fn say(answers: &mut SendStream<Bytes>, nonce: &str, clusters: &[(&str, &str, &str)]) {
     let resource = |(name, version, body): &(&str, &str, &str)| {
         let mut value = Vec::new();
         prost::encoding::string::encode(1, &(*name).to_owned(), &mut value);
@@ -34,18 +35,18 @@ fn say(answers: &mut SendStream<Bytes>, nonce: &str, clusters: &[(&str, &str, &s
 }
 
 /// What the relay asks of a server next.
-async fn asked(served: &mut Served) -> DeltaDiscoveryRequest {
+pub(crate) async fn asked(served: &mut Served) -> DeltaDiscoveryRequest {
     DeltaDiscoveryRequest::decode(served.receiving.message().await.unwrap().unwrap()).unwrap()
 }
 
 /// The names that a first request asks for, and the versions that it tells.
-fn first(request: &DeltaDiscoveryRequest) -> (BTreeSet<&str>, Vec<&str>) {
+pub(crate) fn first(request: &DeltaDiscoveryRequest) -> (BTreeSet<&str>, Vec<&str>) {
     let versions = request.initial_resource_versions.iter().filter_map(|entry| text_at(entry, &[2]));
     let names = request.resource_names_subscribe.iter().map(String::as_str).collect();
     (names, versions.filter(|version| !version.is_empty()).collect())
 }
 
-async fn client(relay: &Running, names: &[&str]) -> Call {
+pub(crate) async fn client(relay: &Running, names: &[&str]) -> Call {
     let mut call = Call::open(relay.address, Protocol::Delta.aggregated_method()).await;
     let request = DeltaDiscoveryRequest {
         node: Bytes::from_static(NODE),
@@ -58,14 +59,14 @@ async fn client(relay: &Running, names: &[&str]) -> Call {
 }
 
 /// What a client is told next, in one response: names with the words of their bodies, and what is gone.
-async fn told(call: &mut Call) -> Vec<String> {
+pub(crate) async fn told(call: &mut Call) -> Vec<String> {
     let response = DeltaDiscoveryResponse::decode(call.message().await.unwrap()).unwrap();
     let body = |resource: &Resource| text_at(&resource.resource.as_ref().unwrap().value, &[1000]).unwrap().to_owned();
     let there = response.resources.iter().map(|resource| format!("{}={}", resource.name, body(resource)));
     there.chain(response.removed_resources.iter().map(|name| format!("-{name}"))).collect()
 }
 
-async fn page(admin: SocketAddr, path: &str) -> String {
+pub(crate) async fn page(admin: SocketAddr, path: &str) -> String {
     let mut connection = TcpStream::connect(admin).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\n\r\n");
     connection.write_all(request.as_bytes()).await.unwrap();
@@ -155,10 +156,10 @@ async fn an_origin_that_is_reached_otherwise_is_resumed_on_another_connection_an
     // Where what is asked for is another thing, too, all of it waits.
     let (mut config, reloader) = (relay.reloader.config(), relay.reloader.clone());
     config.origins[0].keepalive *= 2;
-    config.origins[0].authorities.push("shop".to_owned());
+    config.origins[0].xdstp = XdstpStreams::ByNode;
     let reloaded = tokio::task::spawn_blocking(move || reloader.apply(config)).await.unwrap().unwrap();
     assert_eq!(reloaded.applied, [""; 0]);
-    assert_eq!(reloaded.needs_restart, ["origins[0].authorities", "origins[0].keepalive"]);
+    assert_eq!(reloaded.needs_restart, ["origins[0].keepalive", "origins[0].xdstp"]);
     say(&mut answers, "2", &[("x", "3", "three")]);
     assert_eq!(told(&mut holder).await, ["x=three"]);
 }

@@ -20,6 +20,7 @@ mod html;
 mod identity;
 mod killed;
 mod layers;
+mod led;
 mod limits;
 mod load_reports;
 mod loops;

@@ -207,10 +207,10 @@ fn who_is_not_asked_any_more_is_told_to_forget_what_it_was_told_of_and_nothing_e
     demand.leave(wish("gone"));
     expire(&mut demand, now, true, |_| false);
     demand.close_behind(1);
-    assert!(demand.leaves_any(1) && !demand.asks_several());
+    assert!(demand.leaves_any((0, 1)) && !demand.asks_several());
     assert_eq!(told_to(&mut demand, 1, 2), ("-a -b".into(), true));
     assert_eq!(told_to(&mut demand, 1, 2), ("-c -gone".into(), false));
-    assert!(!demand.leaves_any(1));
+    assert!(!demand.leaves_any((0, 1)));
     assert_eq!(told(&mut demand), "-gone +d", "the first is asked as before");
 }
 
@@ -241,7 +241,7 @@ fn a_stream_that_ends_is_told_nothing_of_what_it_was_told_and_its_room_is_given_
     told_to(&mut demand, 1, 9);
     demand.close_behind(1);
     assert_eq!(room.returns(), 0, "it is subscribed there still");
-    demand.has_left(1);
-    assert_eq!((room.returns(), demand.leaves_any(1)), (1, false));
+    demand.has_left((0, 1));
+    assert_eq!((room.returns(), demand.leaves_any((0, 1))), (1, false));
     assert_eq!(told_to(&mut demand, 1, 9), (String::new(), false));
 }

@@ -33,7 +33,6 @@ impl Feed {
         }
         let never_shared = self.server.rules.of(&type_url).never_shared;
         let server = self.server.clone();
-        let replaces = server.replaces.load(Ordering::Relaxed);
         let origin_of = |name: &ResourceName| server.authorities.origin_of(name.authority());
         for mut changed in changed.into_iter().chain(repeated) {
             // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
@@ -41,6 +40,10 @@ impl Feed {
             let value = changed.resource.value.with_aliases(|alias| origin_of(alias) == origin);
             changed.resource.value = if never_shared { value.private() } else { value };
             let name = &changed.name;
+            // It was led to another origin, and this one is not told so yet.
+            if self.scopes.leaves(name.authority()) {
+                continue;
+            }
             if let Some(reason) = self.must_not_come(&type_url, name, origin) {
                 refused.push(Rejected::new(name.as_str(), reason));
                 continue;
@@ -62,9 +65,7 @@ impl Feed {
                 refused.push(Rejected::new(name.as_str(), reason));
                 continue;
             };
-            // They are all of one origin.
-            let of_several = places.of_origin(last).is_some_and(|of_origin| of_origin.has_several);
-            if (of_several || replaces) && !places.scope(last).is_some_and(|scope| scope.is_watched()) {
+            if self.is_of_others(&changed.name, last, places) {
                 // Equal versions of different servers say nothing to clients: only the content does.
                 changed.resource = changed.resource.value.into_resource(None);
             }
@@ -75,6 +76,15 @@ impl Feed {
         }
         self.sort_names(update, complete, places);
         refused
+    }
+
+    /// Whether clients may hold versions of a name from other servers: several have it, or had it. All places of a name are of one
+    /// origin.
+    fn is_of_others(&self, name: &ResourceName, place: usize, places: &Places<'_>) -> bool {
+        let of_several = places.of_origin(place).is_some_and(|of_origin| of_origin.has_several);
+        let replaces = self.server.replaces.load(Ordering::Relaxed);
+        let may_be = of_several || replaces || self.server.authorities.has_moved(name.authority());
+        may_be && !places.scope(place).is_some_and(|scope| scope.is_watched())
     }
 
     /// Why a name of an origin must not come from here, if it must not.

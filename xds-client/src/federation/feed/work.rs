@@ -52,7 +52,7 @@ impl Feed {
         let mut left = false;
         for (seat, scope) in self.scopes.leaving() {
             let more = scope.is_some_and(|scope| {
-                scope.take_left(seat.server, &mut |command| {
+                scope.take_left(seat.key(), &mut |command| {
                     left |= self.note(&command);
                     apply(command);
                 })

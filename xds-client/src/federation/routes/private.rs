@@ -17,15 +17,15 @@ impl Routes {
     pub(super) fn fetch_privately(&mut self, id: SubscriberId, Stub { name, shared, once_shared }: Stub) {
         let Self { federation, number, node, private, subscribers, view, waker, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return };
-        let origin = shared.origin;
-        if subscriber.private.contains_key(&name) {
-            let part = subscriber.private_parts.iter().find(|part| part.scope.origin == origin);
-            if let (true, Some(part)) = (subscriber.asks_again, part) {
+        let origin = shared.origin();
+        let moves = subscriber.private.contains_key(&name);
+        if moves && let Some(part) = subscriber.private_parts.iter().find(|part| part.scope.origin() == origin) {
+            if subscriber.asks_again {
                 part.scope.resend(part.id, &name);
             }
             return;
         }
-        let part = match subscriber.private_parts.iter().find(|part| part.scope.origin == origin) {
+        let part = match subscriber.private_parts.iter().find(|part| part.scope.origin() == origin) {
             Some(part) => part.clone(),
             None => {
                 let selector = shared.key.selector();
@@ -46,6 +46,10 @@ impl Routes {
             part.scope.resume(&subscriber.type_url, part.id, vec![(name.clone(), Version::from(""))]);
         }
         subscriber.private.insert(name, shared);
+        if moves {
+            // It was fetched from another origin, which nothing may be of any more.
+            self.drop_private(id, |_, _, _| false);
+        }
     }
 
     /// Ends private interest in names that nothing asks for any more, and the streams that are not needed then.
@@ -58,12 +62,12 @@ impl Routes {
         let Subscriber { type_url, parts, private_parts, private, .. } = subscriber;
         private.retain(|name, shared| {
             let drop = unwanted(name, shared, parts);
-            if drop && let Some(part) = private_parts.iter().find(|part| part.scope.origin == shared.origin) {
+            if drop && let Some(part) = private_parts.iter().find(|part| part.scope.origin() == shared.origin()) {
                 part.scope.unsubscribe(type_url, part.id, &Interest::Name(name.clone()));
             }
             !drop
         });
-        let unused = |part: &mut Part| !private.values().any(|shared| shared.origin == part.scope.origin);
+        let unused = |part: &mut Part| !private.values().any(|shared| shared.origin() == part.scope.origin());
         for part in private_parts.extract_if(.., unused) {
             self.view.close(type_url, &part);
         }

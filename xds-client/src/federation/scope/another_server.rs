@@ -74,9 +74,20 @@ impl State {
     /// What other servers gave and the one that counts does not have: of a collection that is complete it has said all. What it
     /// says nothing else of is not missing for that.
     pub(super) fn forsake(&mut self, type_url: &TypeUrl, changes: &mut Changes) {
-        let Self { of_others: OfOthers { held, .. }, demand, cache, .. } = self;
+        let Self { of_others: OfOthers { held, only_gives, .. }, demand, cache, .. } = self;
         let Some(of_others) = held.get_mut(type_url) else { return };
         changes.missing.retain(|name| !of_others.contains(name));
+        // What each client fetches for itself it fetches from there, too.
+        let led = demand.as_ref().is_some_and(|demand| demand.leads() > 0);
+        let private = changes.changed.iter_mut().filter(|changed| led && changed.resource.value.do_not_cache());
+        private.filter(|changed| of_others.contains(&changed.name)).for_each(|changed| changed.touched = true);
+        if *only_gives {
+            let changed: HashSet<_> = changes.changed.iter().map(|changed| &changed.name).collect();
+            of_others.retain(|name| !changed.contains(name));
+            changes.removed.retain(|name| !of_others.contains(name));
+            changes.errors.retain(|(name, _)| !of_others.contains(name));
+            return;
+        }
         let said = changes.changed.iter().map(|changed| &changed.name).chain(&changes.removed);
         let said = said.chain(changes.errors.iter().map(|(name, _)| name));
         said.chain(changes.refreshed.iter().map(|(name, _)| name)).for_each(|name| _ = of_others.remove(name));

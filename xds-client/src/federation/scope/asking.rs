@@ -22,10 +22,13 @@ impl Scope {
     pub(crate) fn take_asks(
         &self,
         now: Instant,
-        server: usize,
+        (leads, server): (usize, usize),
         connected: bool,
         tell: &mut dyn FnMut(Command),
     ) -> bool {
+        if self.leads() != leads {
+            return self.take_left((leads, server), tell);
+        }
         let there = connected || self.lock().is_there(connected);
         let looks = self.look_back(now, there);
         let (mut commands, mut told) = (Vec::new(), true);
@@ -38,7 +41,7 @@ impl Scope {
     }
 
     /// What to tell a server that is not asked any more, and whose stream goes on. Whether there is more.
-    pub(crate) fn take_left(&self, server: usize, tell: &mut dyn FnMut(Command)) -> bool {
+    pub(crate) fn take_left(&self, server: (usize, usize), tell: &mut dyn FnMut(Command)) -> bool {
         let mut commands = Vec::new();
         let mut state = self.lock();
         let demand = state.demand.as_mut();
@@ -50,12 +53,12 @@ impl Scope {
     }
 
     /// Whether there is anything of that.
-    pub(crate) fn leaves_any(&self, server: usize) -> bool {
+    pub(crate) fn leaves_any(&self, server: (usize, usize)) -> bool {
         self.lock().demand.as_ref().is_some_and(|demand| demand.leaves_any(server))
     }
 
     /// Its stream ended.
-    pub(crate) fn has_left(&self, server: usize) {
+    pub(crate) fn has_left(&self, server: (usize, usize)) {
         self.lock().demand.iter_mut().for_each(|demand| demand.has_left(server));
     }
 

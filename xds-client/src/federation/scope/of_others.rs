@@ -10,12 +10,15 @@ pub(super) struct OfOthers {
     pub(super) held: BTreeMap<TypeUrl, HashSet<ResourceName>>,
     /// How often another server began to count.
     pub(super) turns: u64,
+    /// The one that counts never had any of it, and nobody says that it should: that it has none is no word of these.
+    pub(super) only_gives: bool,
 }
 
 impl OfOthers {
     /// Another server begins to count. What is here then is to be noted for this turn.
     pub(super) fn begin(&mut self) -> u64 {
         self.held.clear();
+        self.only_gives = false;
         self.turns += 1;
         self.turns
     }

@@ -20,6 +20,7 @@ impl Scope {
         let Some(changes) = self.heeded(type_url, changes) else { return restated };
         let Changes {
             server,
+            leads,
             changed,
             by_alias,
             removed,
@@ -42,7 +43,7 @@ impl Scope {
         let (mut bereft, mut over) = (BTreeSet::new(), false);
         while !over {
             self.change(Some(now), |state| {
-                if !(state.heeds(server) || watched && state.waits_for(server)) {
+                if state.leads() != leads || !(state.heeds(server) || watched && state.waits_for(server)) {
                     over = true;
                     return Woken::default();
                 }
@@ -77,13 +78,17 @@ impl Scope {
     /// What of that counts, which this server says; none if none does.
     fn heeded(&self, type_url: &TypeUrl, mut changes: Changes) -> Option<Changes> {
         let state = &mut self.lock();
+        // What the origin before says as it is left.
+        if state.leads() != changes.leads {
+            return None;
+        }
         if !state.heeds(changes.server) {
             if !self.is_watched() || !state.waits_for(changes.server) {
                 return None;
             }
             // Another's word counts, and its own will once it says any: of it a program is told that it is silent.
             let missing = std::mem::take(&mut changes.missing);
-            changes = Changes { missing, ..Changes::of(changes.server) };
+            changes = Changes { missing, ..Changes::of((changes.leads, changes.server)) };
         }
         state.lose_lacking(type_url, &mut changes);
         state.forsake(type_url, &mut changes);

@@ -41,7 +41,7 @@ fn what_comes_as_it_is_given_up_is_not_kept() {
     for interest in &interests {
         scope.subscribe(&type_url, id, interest);
     }
-    while scope.take_asks(now, 0, true, &mut |_| ()) {}
+    while scope.take_asks(now, (0, 0), true, &mut |_| ()) {}
     for left in &interests[..2] {
         scope.unsubscribe(&type_url, id, left);
     }
@@ -62,7 +62,7 @@ fn what_others_want_waits_for_a_first_request_only_for_a_while() {
     let type_url = CDS.into();
     let asked = |now| {
         let mut asked = 0;
-        while scope.take_asks(now, 0, true, &mut |_| asked += 1) {}
+        while scope.take_asks(now, (0, 0), true, &mut |_| asked += 1) {}
         asked
     };
     scope.begin_opening();

@@ -38,7 +38,7 @@ impl Stable {
 
     fn scope(&self, of: &Scope) -> Arc<Scope> {
         let make = || {
-            let scope = Arc::new(Scope::authoritative(of.key.clone(), of.origin, 10));
+            let scope = Arc::new(Scope::authoritative(of.key.clone(), of.origin(), 10));
             self.fill(&scope);
             scope
         };

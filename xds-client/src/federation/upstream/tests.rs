@@ -54,7 +54,7 @@ impl LoopGuard for Alone {
 }
 
 fn server() -> Arc<Server> {
-    let authorities = Arc::new(Authorities { origins: [].into(), default_origin: 0 });
+    let authorities = Arc::new(Authorities::new([].into(), 0));
     Arc::new(Server {
         origin: "origin".to_owned(),
         name: "server".to_owned(),

@@ -43,13 +43,14 @@ impl Dial for Dialer {
     fn dial(&self, Position { origin, server }: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         let nudged = Arc::new(Flag::default());
         nudged.set();
-        let (protocol, dialect) = self.speaks[origin];
+        // One that came later is spoken to as most are, and has one server.
+        let (protocol, dialect) = self.speaks.get(origin).copied().unwrap_or((Protocol::Delta, Dialect::Final));
         let stream = xds_transport::client::Stream::new(protocol, node.clone(), Arc::new(TypeRules::envoy()))
             .with_silence(Silence::IsNoAnswer)
             .selecting(dialect, consumer.selector())
             .unwrap();
         let link = Link {
-            origin: self.first[origin] + server,
+            origin: self.first.get(origin).copied().unwrap_or(origin) + server,
             protocol,
             dialect,
             node,

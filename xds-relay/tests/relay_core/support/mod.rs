@@ -112,6 +112,19 @@ impl World {
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000) + (self.now - self.began)
     }
 
+    /// The first relay, whose origins have one server each, has these origins of delta from now on, with their authorities: one that is
+    /// new is the world's at the next position.
+    pub(crate) fn lead(&mut self, origins: &[(&str, &[&str])]) {
+        let mut text = String::from("default_origin: o0\norigins:\n");
+        for (name, authorities) in origins {
+            text += &format!("  - {{ name: {name}, server: '127.0.0.1:1', authorities: {authorities:?} }}\n");
+        }
+        let relay = &mut self.relays[0];
+        relay.fed_by.extend((relay.fed_by.len()..self.origins.len()).map(Feeder::Origin));
+        relay.core.lead(&Config::parse("relay.yaml", &text).unwrap());
+        self.settle();
+    }
+
     /// A client of the first relay.
     pub(crate) fn client(&mut self, protocol: Protocol, node: &str) -> usize {
         self.client_of(0, protocol, node)

@@ -14,7 +14,7 @@ use xdstp_uri::ResourceName;
 use crate::faults::Fault;
 use crate::faults::servers::{Spoken, faulty};
 use crate::order::heard::Heard;
-use crate::world::{Body, Place, origin_of};
+use crate::world::{Body, LED, Place, origin_of};
 
 /// Names of others that an origin answered with, by type.
 #[derive(Clone, Default)]
@@ -52,9 +52,14 @@ impl Feed {
         strays: Strays,
     ) -> Self {
         // The others are planted where there are several servers.
-        let fault = fault.filter(|fault| !fault.is_of_servers() || server.is_some());
+        let fault = fault.filter(|fault| !(fault.is_of_servers() || fault.is_of_leads()) || server.is_some());
         let (known, seen) = (BTreeMap::new(), BTreeMap::new());
         Self { inner, fault, place, server, spoken, answered: false, heard, strays, known, updates: 0, seen }
+    }
+
+    /// It is of an origin that came later.
+    fn is_new(&self) -> bool {
+        self.server.is_some_and(|position| position > LED)
     }
 
     /// What each origin has is believed of every name.
@@ -90,12 +95,14 @@ impl Feed {
 
 impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
+        let is_new = self.is_new();
         let Self { fault, heard, place, .. } = self;
         let (fault, place) = (*fault, *place);
         let mut commands = Vec::new();
         self.inner.commands(now, &mut |command| commands.push(command));
         faulty(fault, commands).into_iter().for_each(|command| match (&command, fault) {
             (Command::Unsubscribe(..), Some(Fault::NeverUnsubscribe)) => {}
+            (Command::Subscribe(..), Some(Fault::NeverAskTheNew)) if is_new => {}
             (Command::Unsubscribe(_, interest), Some(Fault::DropUnsubscribeOfNames)) if !interest.is_collection() => {}
             _ => {
                 let mut heard = heard.lock().unwrap();
@@ -116,6 +123,7 @@ impl Consumer for Feed {
 
     fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
         self.updates += 1;
+        let is_new = self.is_new();
         self.heard.lock().unwrap().update(self.place, now, &update);
         match self.fault {
             Some(Fault::LoseRemovals) => update.removed.clear(),
@@ -136,6 +144,16 @@ impl Consumer for Feed {
             Some(Fault::RejectUpstream) if update.changed.len() > 1 => {
                 let reasons = vec![Rejected::new(update.changed[0].name.as_str(), "not today")];
                 return Verdict::Reject { reasons };
+            }
+            Some(Fault::TakeForTheSame) => {
+                self.spoken.take_for_the_same(self.server.unwrap_or_default(), &mut update);
+            }
+            Some(Fault::ResendOnLead) if self.updates == 1 => {
+                update.changed.iter_mut().for_each(|changed| changed.touched = true);
+            }
+            Some(Fault::RemoveOnLead) if is_new && self.updates == 1 => {
+                // As if whoever takes a place had none of what was there.
+                update.removed.extend(update.changed.drain(..).map(|changed| changed.name));
             }
             Some(Fault::RemoveOnSwitch) => {
                 self.spoken.remove_on_switch(self.place, self.server.unwrap_or_default(), &mut update);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use xds_transport::client::{Command, Update};
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use crate::faults::Fault;
@@ -12,7 +12,10 @@ use crate::world::Place;
 
 /// Who said what of each type.
 #[derive(Clone, Default)]
-pub(crate) struct Spoken(Arc<Mutex<BTreeMap<(Place, TypeUrl), Said>>>);
+pub(crate) struct Spoken(Arc<Mutex<BTreeMap<(Place, TypeUrl), Said>>>, Versions);
+
+/// The version that each name has, and from where.
+type Versions = Arc<Mutex<BTreeMap<(TypeUrl, ResourceName), (usize, Version)>>>;
 
 #[derive(Default)]
 struct Said {
@@ -31,6 +34,20 @@ impl Spoken {
         }
         said.server = server;
         said.names.extend(names);
+    }
+
+    /// An origin speaks: what it calls by the version that another called it by is taken for that.
+    pub(crate) fn take_for_the_same(&self, position: usize, update: &mut Update) {
+        let mut versions = self.1.lock().unwrap();
+        update.changed.retain(|changed| {
+            let key = (update.type_url.clone(), changed.name.clone());
+            let version = &changed.resource.version;
+            if versions.get(&key).is_some_and(|(of, known)| *of != position && known == version) {
+                return false;
+            }
+            versions.insert(key, (position, version.clone()));
+            true
+        });
     }
 
     /// A server speaks; whether one below it did before.

@@ -63,7 +63,8 @@ impl Network<'_> {
                 disconnected(hop, now, &mut self.random);
             } else {
                 let several = self.world.setup.servers[hop.origin] > 1;
-                let replica = if several { hop.server } else { self.random.index(2) };
+                let any = if several { hop.server } else { self.random.index(2) };
+                let replica = hop.replica.unwrap_or(any);
                 let server = server::Stream::new(hop.protocol, Settings::default());
                 hop.far = Some(FarEnd { replica, server, wire: Wire::default() });
                 let connection = hop.machine.connected(now);
