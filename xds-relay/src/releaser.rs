@@ -20,7 +20,8 @@ use crate::releases::{Act, Applied, By, Control, Order};
 /// use xds_relay::releases::{Act, Stage, Stages, Who};
 /// use xds_relay::{ExampleMesh, Relay, state::Memory};
 ///
-/// let mut config = ExampleMesh::unpack()?.config()?;
+/// let mesh = ExampleMesh::unpack()?;
+/// let mut config = mesh.config()?;
 /// (config.listen, config.admin) = ("127.0.0.1:0".parse()?, None);
 /// let relay = Relay::bind(config).await?;
 ///
