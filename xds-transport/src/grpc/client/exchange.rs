@@ -128,3 +128,64 @@ impl Responses {
         tokio_stream::Stream::poll_next(Pin::new(streaming), cx).map(Option::transpose)
     }
 }
+
+#[cfg(all(test, feature = "grpc-server"))]
+mod tests {
+    use std::future::{pending, ready};
+    use std::io;
+    use std::time::Duration;
+
+    use hyper_util::rt::TokioIo;
+    use prost::Message as _;
+    use tokio::io::DuplexStream;
+    use tokio::time::timeout;
+    use tonic::transport::{Endpoint, Server};
+
+    use super::*;
+    use crate::grpc::server::{LoadReporting, LoadReportingService, LoadReports};
+    use crate::wire::load_report::{LoadStatsRequest, METHOD};
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    /// What it says may be another thing by the time it can be sent.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_is_made_once_the_one_before_it_is_taken() {
+        let nobody = tower::service_fn(|_| pending::<io::Result<TokioIo<DuplexStream>>>());
+        let channel = Endpoint::from_static("http://nobody").connect_with_connector_lazy(nobody);
+        let mut exchange = Exchange::open(channel, METHOD, 100, MetadataMap::new());
+        let mut made = 0;
+        let make = || {
+            made += 1;
+            Some(Bytes::new())
+        };
+        timeout(SOON, exchange.next(make)).await.unwrap_err();
+        assert_eq!(made, 1);
+    }
+
+    /// Is there until its client has no more to say.
+    struct Patient;
+
+    impl LoadReporting for Patient {
+        async fn take(&self, mut reports: LoadReports) -> Result<(), Status> {
+            while reports.next().await?.is_some() {}
+            Ok(())
+        }
+    }
+
+    /// A server may wait for it before it ends its side.
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_the_requests_is_said_before_that_of_the_responses_is_waited_for() {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let incoming = tokio_stream::iter([Ok::<_, io::Error>(far)]);
+        let server = Server::builder().add_service(LoadReportingService::new(Patient));
+        tokio::spawn(server.serve_with_incoming(incoming));
+        let mut near = Some(TokioIo::new(near));
+        let connector =
+            tower::service_fn(move |_| ready(near.take().ok_or_else(|| io::Error::other("one connection"))));
+        let channel = Endpoint::from_static("http://in.memory").connect_with_connector(connector).await.unwrap();
+        let exchange = Exchange::open(channel, METHOD, 100, MetadataMap::new());
+        let mut requests = vec![LoadStatsRequest::default().encode_to_vec()];
+        let finished = exchange.finish(|| requests.pop().map(Into::into));
+        timeout(SOON, finished).await.expect("each waits for the other").unwrap();
+    }
+}

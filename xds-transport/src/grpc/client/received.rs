@@ -94,3 +94,41 @@ impl http_body::Body for NotedBody {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::task::Waker;
+
+    use http::HeaderMap;
+    use http_body::Body as _;
+
+    use super::*;
+
+    /// One frame, and no more.
+    struct Coming(Option<Frame<Bytes>>);
+
+    impl http_body::Body for Coming {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            Poll::Ready(self.0.take().map(Ok))
+        }
+    }
+
+    /// A server that is silent is taken for gone: what says nothing is no word of it.
+    #[test]
+    fn bytes_that_come_in_are_noted_and_nothing_else_is() {
+        let is_noted = |frame| {
+            let received = Received::default();
+            let mut body = NotedBody { body: Body::new(Coming(Some(frame))), received: received.clone() };
+            let polled = Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()));
+            assert!(matches!(polled, Poll::Ready(Some(Ok(_)))), "{polled:?}");
+            received.last().is_some()
+        };
+        let frames =
+            [Frame::data(Bytes::from_static(b"x")), Frame::data(Bytes::new()), Frame::trailers(HeaderMap::new())];
+        assert_eq!(frames.map(is_noted), [true, false, false]);
+    }
+}

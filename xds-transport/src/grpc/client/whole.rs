@@ -166,6 +166,17 @@ mod tests {
         assert!(pieces.next().is_none() && pieces.message.capacity() < 2 * AT_ONCE);
     }
 
+    /// A buffer that grows as it is filled would be up to twice as large, and is kept for as long as the message.
+    #[test]
+    fn a_message_that_comes_in_pieces_has_room_of_just_its_size() {
+        let mut pieces = pieces(3000);
+        for piece in framed(0, &[7; 3000])[..3000].chunks(600) {
+            pieces.rest = Bytes::copy_from_slice(piece);
+            assert!(pieces.next().is_none());
+        }
+        assert_eq!(pieces.message.capacity(), PREFIX + 3000);
+    }
+
     /// Bytes as they come in, and then no more.
     #[derive(Debug)]
     struct Coming(Vec<Vec<u8>>);
@@ -198,6 +209,7 @@ mod tests {
                 assert_eq!(frame.data_ref(), Some(&EMPTY));
                 assert_eq!(handed.take().as_deref(), Some(message));
             }
+            assert_eq!(whole.is_end_stream(), ends_well);
             let end = Pin::new(&mut whole).poll_frame(&mut cx);
             assert_eq!(matches!(end, Poll::Ready(None)), ends_well);
             assert_eq!(matches!(end, Poll::Ready(Some(Err(_)))), !ends_well);

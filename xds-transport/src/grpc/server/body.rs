@@ -122,3 +122,85 @@ impl<S: Source + Send + 'static> Drop for ResponseBody<S> {
         self.state.abandon();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use bytes::BytesMut;
+    use prost::Message as _;
+    use xdstp_cache::{Cache, Options, TypeUrl};
+
+    use super::*;
+    use crate::grpc::server::handle::{self, Shared};
+    use crate::grpc::server::state::Inner;
+    use crate::grpc::server::streams::Streams;
+    use crate::server::{Settings, Stream};
+    use crate::wire::DeltaDiscoveryRequest;
+    use crate::wire::walk;
+    use crate::{Frame, Protocol};
+
+    const URL: &str = "type.example.com/T";
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Names of which all but the last are held as they are, in a cache that looks at one of those at a time.
+    fn begun(names: &[&str]) -> ResponseBody<Cache<Frame>> {
+        let url = TypeUrl::from(URL);
+        let mut options = Options::default();
+        options.looks = 1;
+        let mut source = Cache::new(options);
+        let mut edit = source.edit(now());
+        for name in names {
+            edit.put(&url, &name.parse().unwrap(), Frame::of_message(&url, b"1").into_resource(None));
+        }
+        drop(edit.finish());
+        let version = Frame::of_message(&url, b"1").into_resource(None).version;
+        let held = |name: &&str| {
+            let mut held = BytesMut::new();
+            walk::put_bytes(&mut held, 1, name.as_bytes());
+            walk::put_bytes(&mut held, 2, version.as_str().as_bytes());
+            held.freeze()
+        };
+        let request = DeltaDiscoveryRequest {
+            type_url: URL.to_owned(),
+            resource_names_subscribe: names.iter().map(|&name| name.to_owned()).collect(),
+            initial_resource_versions: names[..names.len() - 1].iter().map(held).collect(),
+            ..DeltaDiscoveryRequest::default()
+        };
+        let mut stream = Stream::new(Protocol::Delta, Settings::default());
+        stream.handle_message(now(), request.encode_to_vec().into(), &mut source).unwrap();
+        let inner = Inner { stream, source: Some(source), half_closed: false };
+        let state = Arc::new(StreamState::new(inner, handle::Wake::default()));
+        let shared: Arc<dyn Shared> = state.clone();
+        let entry = Streams::default().enter(Arc::downgrade(&shared), None).unwrap();
+        ResponseBody::new(state, tokio::spawn(async {}), entry)
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_pauses_is_polled_again_and_what_it_has_written_it_does_not_keep() {
+        let (mut body, woken) = (begun(&["a", "b", "c", "d"]), Arc::<Woken>::default());
+        let waker = woken.clone().into();
+        let mut cx = Context::from_waker(&waker);
+        let mut poll = |body: &mut ResponseBody<_>| {
+            let polled = Pin::new(body).poll_frame(&mut cx);
+            polled.map(|frame| frame.unwrap().unwrap().into_data().unwrap())
+        };
+        let mut pauses = 0;
+        while poll(&mut body).is_pending() {
+            pauses += 1;
+            assert_eq!(woken.0.load(Ordering::Relaxed), pauses, "nobody else has it polled again");
+        }
+        assert!(pauses > 0);
+        while poll(&mut body).is_ready() {}
+        assert!(body.transmit.is_none());
+    }
+}

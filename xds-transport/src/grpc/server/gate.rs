@@ -170,4 +170,22 @@ mod tests {
         assert!(!gate.visit(id, &mut |_, _| seen += 1).any());
         assert_eq!(seen, 1);
     }
+
+    /// Removals wait anew whenever another joins those that a subscriber is yet to be told of, filled or not.
+    #[test]
+    fn the_newest_removal_is_that_of_the_cache() {
+        let (url, name) = (TypeUrl::from("type.example.com/T"), "a".parse().unwrap());
+        let mut cache = Cache::new(Options::default());
+        let mut gate = Gate { open: true, cache: &mut cache };
+        let id = gate.open(&url);
+        gate.subscribe(id, &Interest::Name(ResourceName::clone(&name)));
+        let mut edit = gate.cache.edit(Instant::now());
+        edit.put(&url, &name, Frame::of_message(&url, b"1").into_resource(None));
+        drop(edit.finish());
+        assert_eq!((pulled(&mut gate, id), gate.newest_removal(id)), ((1, 0), 0));
+        let mut edit = gate.cache.edit(Instant::now());
+        edit.remove(&url, &name);
+        drop(edit.finish());
+        assert_ne!(gate.newest_removal(id), 0);
+    }
 }

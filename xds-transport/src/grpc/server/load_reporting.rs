@@ -219,3 +219,52 @@ impl Stream for Taking {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use bytes::Bytes;
+    use http_body_util::{BodyExt, Full};
+    use tower_service::Service as _;
+
+    use super::*;
+    use crate::grpc::server::ClientCertificate;
+
+    /// Notes what its client proved to be, asks it for all, and has had enough.
+    #[derive(Default)]
+    struct Curious(Mutex<Option<ClientCertificate>>);
+
+    impl LoadReporting for Curious {
+        async fn take(&self, reports: LoadReports) -> Result<(), Status> {
+            *self.0.lock().unwrap() = reports.certificate().cloned();
+            reports.ask(LoadStatsResponse { send_all_clusters: true, ..LoadStatsResponse::default() });
+            Ok(())
+        }
+    }
+
+    fn framed(message: &impl Message) -> Bytes {
+        let message = message.encode_to_vec();
+        [&[0], &u32::try_from(message.len()).unwrap().to_be_bytes()[..], &message].concat().into()
+    }
+
+    /// It is asked by the time that nobody is there to take what it reports, and the stream ends well.
+    #[tokio::test]
+    async fn who_takes_reports_knows_the_client_by_its_certificate_and_what_it_asked_for_last_is_told_before_the_end() {
+        let made = rcgen::generate_simple_self_signed(["a".to_owned()]).unwrap();
+        let shown = ClientCertificate::new([made.cert.der().to_vec()]).unwrap();
+        let curious = Arc::new(Curious::default());
+        let request = Request::post(METHOD)
+            .header("content-type", "application/grpc")
+            .extension(shown.clone())
+            .body(Full::new(framed(&LoadStatsRequest::default())))
+            .unwrap();
+        let response = LoadReportingService::new(curious.clone()).call(request).await.unwrap();
+        let told = response.into_body().collect().await.unwrap();
+        assert_eq!(told.trailers().map(|trailers| trailers["grpc-status"].clone()), Some("0".parse().unwrap()));
+        let asked = LoadStatsResponse { send_all_clusters: true, ..LoadStatsResponse::default() };
+        assert_eq!(told.to_bytes(), framed(&asked));
+        let noted = curious.0.lock().unwrap().take();
+        assert_eq!(noted.map(|certificate| certificate.chain().to_vec()), Some(shown.chain().to_vec()));
+    }
+}

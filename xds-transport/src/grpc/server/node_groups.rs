@@ -248,3 +248,23 @@ impl<K: Eq + Hash> Drop for Place<K> {
         drop(gone);
     }
 }
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_stream_that_leaves_its_group_has_no_subscriber() {
+        let groups = NodeGroups::new(|node| Ok(node.id.clone()));
+        let plane = groups.plane(&"edge".to_owned());
+        let (caller, source) = (Caller::nobody(), groups.0.waiting.shared().source(Caller::nobody()));
+        let mut source = GroupSource { groups, caller, source, place: None };
+        let node = Node { id: "edge".into(), ..Node::default() }.encode_to_vec();
+        source.identify(&node.into()).unwrap();
+        let id = source.open(&"type.example.com/T".into());
+        let subscribers = || plane.shared().look(xdstp_cache::Cache::subscriber_count);
+        assert_eq!(subscribers(), 1);
+        source.close(id, &Tally::default());
+        assert_eq!(subscribers(), 0);
+    }
+}

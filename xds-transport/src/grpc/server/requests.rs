@@ -285,4 +285,15 @@ mod tests {
             assert_eq!(words.code() == tonic::Code::Ok, is_too_much, "{words}");
         }
     }
+
+    #[test]
+    fn who_sent_an_eighth_of_a_request_has_room_for_it_and_nobody_before() {
+        let room = |sent| {
+            let mut buffer = BytesMut::from(&begun(sent)[..]);
+            make_room(&mut buffer, 8000);
+            buffer.capacity()
+        };
+        assert!(room(999) < 8000);
+        assert!(room(1000) >= 8000);
+    }
 }

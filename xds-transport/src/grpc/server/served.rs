@@ -54,7 +54,6 @@ impl Served {
     /// A change that begins with the end of what is over.
     fn begin(&mut self) -> ServedEdit<'_> {
         let now = now();
-        self.cache.expire(now);
         let mut edit = ServedEdit { cache: self.cache.edit(now), lives: &mut self.lives };
         edit.end_what_is_over(now);
         edit
@@ -163,4 +162,55 @@ pub(crate) fn arm(of: &Arc<Mutex<Served>>, served: &mut Served) {
 
 pub(crate) fn lock(of: &Mutex<Served>) -> MutexGuard<'_, Served> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::task::{AbortHandle, yield_now};
+    use xdstp_cache::Options;
+
+    use super::*;
+
+    const URL: &str = "type.example.com/T";
+
+    fn served() -> Arc<Mutex<Served>> {
+        Arc::new(Mutex::new(Served::new(Cache::new(Options::default()), true)))
+    }
+
+    /// A resource that is over so many seconds from now, and the timer that there is then.
+    fn put(of: &Arc<Mutex<Served>>, name: &str, seconds: u64) -> AbortHandle {
+        let url = TypeUrl::from(URL);
+        let frame = Frame::of_message(&url, b"1").until(Some(now() + Duration::from_secs(seconds)));
+        edit(of, true, |edit| edit.put_fitting(&url, &name.parse().unwrap(), frame.into_resource(None)));
+        lock(of).timer.as_ref().unwrap().task.abort_handle()
+    }
+
+    /// Each resource of an origin may be for a time, and each response may put thousands of them.
+    #[tokio::test(start_paused = true)]
+    async fn there_is_one_timer_and_it_is_a_new_one_only_if_that_is_to_ring_before() {
+        let served = served();
+        let timers = [put(&served, "a", 10), put(&served, "b", 20), put(&served, "a", 10)];
+        yield_now().await;
+        assert_eq!(timers.each_ref().map(AbortHandle::is_finished), [false; 3], "it is the same");
+        let sooner = put(&served, "c", 5);
+        yield_now().await;
+        assert_eq!(timers.map(|timer| timer.is_finished()), [true; 3], "what rings later is not waited for any more");
+        assert!(!sooner.is_finished());
+        let there = |name: &str| lock(&served).cache.resource(&URL.into(), &name.parse().unwrap()).is_some();
+        for (seconds, left) in [(5, [true, true, false]), (5, [false, true, false]), (10, [false; 3])] {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            yield_now().await;
+            assert_eq!(["a", "b", "c"].map(there), left);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_removed_is_not_kept_until_it_would_have_been_over() {
+        let served = served();
+        put(&served, "a", 10);
+        edit(&served, true, |edit| edit.remove(&URL.into(), &"a".parse().unwrap()));
+        assert_eq!(lock(&served).lives.next(), None);
+    }
 }

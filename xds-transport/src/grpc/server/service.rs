@@ -194,3 +194,22 @@ impl<A: Accept> tower_service::Service<Request<Body>> for Service<A> {
         Box::pin(async { Ok(opening.await.unwrap_or_else(Status::into_http)) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+
+    use xdstp_cache::{Cache, Options};
+
+    use super::*;
+    use crate::Frame;
+
+    #[test]
+    fn of_unfinished_requests_256_mib_are_kept_unless_somebody_says_otherwise() {
+        let shared = crate::grpc::server::Shared::new(Cache::new(Options::default()), Settings::default());
+        let nobody: Weak<StreamState<Cache<Frame>>> = Weak::new();
+        let mut share = shared.service().unfinished.share(nobody);
+        share.keep(256 << 20).unwrap();
+        share.keep((256 << 20) + 1).unwrap_err();
+    }
+}

@@ -71,3 +71,20 @@ impl fmt::Debug for TlsClient {
         f.debug_struct("TlsClient").field("peer", &self.peer()).field("subject", &subject).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpStream};
+    use tonic::transport::server::Connected;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_is_where_its_connection_says_and_nowhere_if_that_says_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (far, _) = listener.accept().await.unwrap();
+        assert_eq!(TlsClient::new(far.connect_info()).peer(), Some(near.local_addr().unwrap()));
+        assert_eq!(TlsClient::new(()).peer(), None);
+    }
+}

@@ -236,4 +236,36 @@ mod tests {
         assert!(!tls.replace(&files) && !files.replace(&tls) && !tls.look().unwrap());
         assert_eq!(tls.certificate(), None);
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_wrong_is_said_once_until_it_changes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.pem");
+        identity(directory.path());
+        let tls = load(directory.path());
+        let good = fs::read(&path).unwrap();
+        let told = std::cell::Cell::new(0);
+        let mut following =
+            std::pin::pin!(tls.follow(|looked| told.update(|told| told + usize::from(looked.is_err()))));
+        // What is done to the file is done between two looks.
+        tokio::time::timeout(LOOK / 2, &mut following).await.unwrap_err();
+        let torn = &b"torn"[..];
+        let found = [
+            (Some(torn), 1),
+            (Some(torn), 1),
+            (None, 2),
+            (None, 2),
+            (Some(&good), 2),
+            (Some(torn), 3),
+            (Some(torn), 3),
+        ];
+        for (at, (file, words)) in found.into_iter().enumerate() {
+            match file {
+                Some(bytes) => fs::write(&path, bytes).unwrap(),
+                None => drop(fs::remove_file(&path)),
+            }
+            tokio::time::timeout(LOOK, &mut following).await.unwrap_err();
+            assert_eq!(told.get(), words, "at look {at}");
+        }
+    }
 }

@@ -187,3 +187,55 @@ impl<S, I> fmt::Debug for Incoming<S, I> {
         f.debug_struct("Incoming").field("tls", &self.tls).field("handshakes", &handshakes).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Mutex;
+
+    use tokio::io::DuplexStream;
+    use tokio::time::Instant;
+    use tokio_stream::StreamExt;
+
+    use super::*;
+    use crate::grpc::tls::server::files::ServerFiles;
+
+    fn tls_until(year: i32) -> ServerTls {
+        let directory = tempfile::tempdir().unwrap();
+        let [pem, key] = ["a.pem", "a.key"].map(|name| directory.path().join(name));
+        let made = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::new(vec!["a".to_owned()]).unwrap();
+        (params.not_before, params.not_after) = (rcgen::date_time_ymd(2001, 1, 1), rcgen::date_time_ymd(year, 1, 1));
+        fs::write(&pem, params.self_signed(&made).unwrap().pem()).unwrap();
+        fs::write(&key, made.serialize_pem()).unwrap();
+        ServerTls::load(ServerFiles::new(pem, key)).unwrap()
+    }
+
+    /// What is told by the time that one who connects, and says nothing, is not waited for any more.
+    async fn told(tls: &ServerTls) -> Vec<Notice> {
+        let told = Arc::<Mutex<Vec<_>>>::default();
+        let (_near, far) = tokio::io::duplex(1);
+        let connections = tokio_stream::iter([Ok::<DuplexStream, io::Error>(far)]);
+        let tell = told.clone();
+        let mut incoming = tls.incoming(connections).with_notices(move |notice| tell.lock().unwrap().push(notice));
+        assert!(incoming.next().await.is_none());
+        std::mem::take(&mut *told.lock().unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_says_nothing_has_five_seconds_and_keeps_nobody_waiting() {
+        let tls = tls_until(4000);
+        let begun = Instant::now();
+        let told = told(&tls).await;
+        assert_eq!(begun.elapsed().as_secs(), 5);
+        let late = |notice: &&Notice| matches!(notice, Notice::Refused { reason: HandshakeError::Late(_), .. });
+        assert_eq!(told.iter().filter(late).count(), 1, "{told:?}");
+        assert!(!told.iter().any(|notice| matches!(notice, Notice::Reminder(_))), "{told:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn that_a_certificate_has_expired_is_told_when_connections_are_taken() {
+        let told = told(&tls_until(2002)).await;
+        assert_eq!(told.iter().filter(|notice| matches!(notice, Notice::Reminder(_))).count(), 1, "{told:?}");
+    }
+}
