@@ -27,12 +27,14 @@ impl Routes {
         };
         self.look_anew();
         let mut pulled = self.pull_in_order(id, removals, visitor);
-        if removals == Removals::Include && !pulled.more {
+        let has_moved = self.subscribers.get(id.index()).is_some_and(|subscriber| subscriber.moved.is_some());
+        if has_moved && removals == Removals::Include && !pulled.more {
             self.end_move(id, &mut pulled, visitor);
         }
         pulled
     }
 
+    #[inline]
     fn pull_in_order(
         &mut self,
         id: SubscriberId,
@@ -44,7 +46,7 @@ impl Routes {
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return Pulled::default() };
         subscriber.end_opening();
         let may_close = subscriber.may_close;
-        if removals == Removals::Defer || subscriber.all_parts().count() <= 1 {
+        if removals == Removals::Defer || subscriber.parts.len() + subscriber.private_parts.len() <= 1 {
             let pulled = self.pull_parts(id, removals, &mut said, visitor);
             // Everything there is was said, but for what may be left of it if removals wait.
             if !pulled.more {

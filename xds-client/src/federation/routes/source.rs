@@ -246,20 +246,21 @@ impl Source for Routes {
 
     fn has_work(&self, id: SubscriberId) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        let untold = subscriber.denied.as_ref().is_some_and(|denied| denied.has_untold());
-        let moves = subscriber.moved.is_some() || self.view.looks_anew.load(Ordering::Relaxed);
-        moves
-            || untold
-            || self.is_to_be_judged()
+        // What there is most often comes first.
+        subscriber.parts.iter().any(|part| part.scope.has_work(part.id))
+            || subscriber.private_parts.iter().any(|part| part.scope.has_work(part.id))
             || !subscriber.contested.is_empty()
-            || subscriber.all_parts().any(|part| part.scope.has_work(part.id))
+            || subscriber.denied.as_ref().is_some_and(|denied| denied.has_untold())
+            || subscriber.moved.is_some()
+            || self.view.looks_anew.load(Ordering::Relaxed)
+            || self.is_to_be_judged()
     }
 
     fn has_additions(&self, id: SubscriberId) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        let moves = self.view.looks_anew.load(Ordering::Relaxed);
-        moves
-            || subscriber.all_parts().any(|part| part.scope.has_additions(part.id))
+        subscriber.parts.iter().any(|part| part.scope.has_additions(part.id))
+            || subscriber.private_parts.iter().any(|part| part.scope.has_additions(part.id))
+            || self.view.looks_anew.load(Ordering::Relaxed)
             || subscriber.has_settled(&self.federation)
     }
 

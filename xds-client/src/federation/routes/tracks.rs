@@ -14,7 +14,7 @@ use crate::federation::subscriber::authority_of;
 impl Routes {
     /// Moves what is served from elsewhere by now, if that is to be looked at.
     pub(super) fn look_anew(&mut self) {
-        if !self.view.looks_anew.swap(false, Ordering::Relaxed) {
+        if !self.view.looks_anew.load(Ordering::Relaxed) || !self.view.looks_anew.swap(false, Ordering::Relaxed) {
             return;
         }
         let subscribers: Vec<_> = self.subscribers.iter().map(|(at, _)| at).collect();
