@@ -138,40 +138,38 @@ impl Asked {
         let heard = lock(&self.heard);
         let mut compared = Compared::default();
         let mut stored = BTreeSet::new();
-        let picked = |stored: Stored<'_, Frame>| {
-            let served = stored.resource.map(|resource| (resource.version.clone(), resource.value.digest()));
-            (stored.type_url.clone(), stored.name.clone(), served)
-        };
+        // The scope is locked while one is picked, and a digest takes time: it is taken behind that.
+        let picked =
+            |stored: Stored<'_, Frame>| (stored.type_url.clone(), stored.name.clone(), stored.resource.cloned());
         self.scope.visit_stored(picked, |(type_url, name, served)| {
             let Some(covered_by) = self.covering(&type_url, &name) else { return };
-            let is_complete = covered_by.iter().any(|ask| heard.complete.contains(ask));
-            let said = heard.said(&type_url, &name);
-            match (served, said) {
-                (Some((_, digest)), Some(Said::There { digest: there, .. })) if *there == digest => compared.same += 1,
-                (served, Some(Said::There { version, .. })) => {
-                    let versions = (served.map(|(version, _)| version), Some(version.clone()));
-                    compared.found.insert((type_url.clone(), name.clone()), versions);
+            let served = served.map(|resource| (resource.value.digest(), resource.version));
+            // None where nothing is known of what it has: silence is no answer.
+            let at_origin = match heard.said(&type_url, &name) {
+                Some(Said::There { version, digest }) => Some(Some((*digest, version.clone()))),
+                Some(Said::Gone) => Some(None),
+                Some(Said::Failed) => served.is_none().then_some(None),
+                None => (served.is_some() && covered_by.iter().any(|ask| heard.complete.contains(ask))).then_some(None),
+            };
+            let key = (type_url, name);
+            stored.insert(key.clone());
+            let digest = |of: &Option<(u128, Version)>| of.as_ref().map(|(digest, _)| *digest);
+            match at_origin {
+                None => compared.unanswered += usize::from(served.is_some()),
+                Some(at_origin) if digest(&served) == digest(&at_origin) => compared.same += 1,
+                Some(at_origin) => {
+                    let versions = [served, at_origin].map(|of| of.map(|(_, version)| version)).into();
+                    compared.found.insert(key, versions);
                 }
-                (None, Some(Said::Gone | Said::Failed)) => compared.same += 1,
-                (None, None) => {}
-                (Some((version, _)), Some(Said::Gone)) => {
-                    compared.found.insert((type_url.clone(), name.clone()), (Some(version), None));
-                }
-                (Some((version, _)), None) if is_complete => {
-                    compared.found.insert((type_url.clone(), name.clone()), (Some(version), None));
-                }
-                (Some(_), Some(Said::Failed) | None) => compared.unanswered += 1,
             }
-            stored.insert((type_url, name));
         });
         for (type_url, names) in &heard.names {
             for (name, said) in names {
                 let key = (type_url.clone(), name.clone());
-                match said {
-                    Said::There { version, .. } if !stored.contains(&key) => {
-                        compared.found.insert(key, (None, Some(version.clone())));
-                    }
-                    _ => {}
+                if let Said::There { version, .. } = said
+                    && !stored.contains(&key)
+                {
+                    compared.found.insert(key, (None, Some(version.clone())));
                 }
             }
         }
