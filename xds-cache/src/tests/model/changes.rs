@@ -174,7 +174,10 @@ impl Model {
             self.resources[of].remove(&name);
         }
         if let Interest::Name(asked) = interest {
-            let over = |name: &&ResourceName| name.answers(asked) && !self.is_error_of_interest(of, name);
+            // A glob does not know of what only who asked for a name is told: that goes with the interest in the name.
+            let reaches = |name: &ResourceName| name == asked || !self.unlisted[of].contains(name);
+            let over =
+                |name: &&ResourceName| name.answers(asked) && reaches(name) && !self.is_error_of_interest(of, name);
             let over: Vec<_> = self.errors[of].keys().filter(over).cloned().collect();
             for name in over {
                 // It may be what lets somebody keep what it holds.
