@@ -105,6 +105,9 @@ impl<V> Cache<V> {
 
     /// Whether to tell the error of a name takes nothing from the subscriber.
     pub(crate) fn breaks_nothing(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        self.subscribers[id].owed.owes(Debt::Missing, name) || self.is_there(id, name) || self.spares(id, name)
+        let subscriber = &self.subscribers[id];
+        // A collection that was not pulled to its end may be what the subscriber has it of, and loses it.
+        let is_pulled = subscriber.lists.is_none() && subscriber.parting.is_empty();
+        is_pulled && subscriber.owed.owes(Debt::Missing, name) || self.is_there(id, name) || self.spares(id, name)
     }
 }

@@ -54,6 +54,27 @@ fn rule_158_what_was_sent_as_a_member_is_no_miss_once_the_collection_is_left() {
 }
 
 #[test]
+fn rule_158_what_was_sent_of_a_wildcard_is_no_miss_before_that_was_pulled_to_its_end() {
+    let mut world = World::new(Options { authoritative: false, wildcard_covers_xdstp: true, ..Options::default() });
+    let id = world.subscriber(&["*"]);
+    world.put(MEMBER, "1");
+    assert_eq!(world.pull(id), [format!("{MEMBER}@1")]);
+    world.put("a", "1");
+    world.put(OTHER, "1");
+    world.fail(MEMBER, 5);
+    world.cache.subscribe(id, &interest(MEMBER));
+    assert_eq!(world.pull_one(id), "a@1");
+    let mut told = Vec::new();
+    for removals in [Removals::Defer, Removals::Include] {
+        world.cache.pull_errors(id, removals, &mut |failed| {
+            told.push((removals, failed.name.to_string(), failed.removed));
+            ControlFlow::Continue(())
+        });
+    }
+    assert_eq!(told, [(Removals::Include, MEMBER.to_owned(), true)]);
+}
+
+#[test]
 fn rule_100_what_went_before_and_after_a_glob_was_asked_for_is_told_once() {
     let mut world = World::relay();
     let away = world.subscriber(&[GLOB]);
