@@ -146,6 +146,7 @@ impl Model {
                     }
                     client.may_put.remove(&name);
                     client.resumed.remove(&name);
+                    client.kept.remove(&name);
                     client.owed.remove(&name);
                     client.owed_removal.remove(&name);
                 } else if !interest.is_collection() {
