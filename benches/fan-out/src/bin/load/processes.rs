@@ -222,19 +222,19 @@ impl Server {
 
     /// Resident memory, in KiB.
     pub(crate) fn rss(&self) -> Result<i64, Error> {
-        self.resident("VmRSS:")
+        self.resident("VmRSS")
     }
 
     /// Resident memory without the program's own file, in KiB: of that the system keeps what it has room for, whatever is served.
     pub(crate) fn anonymous(&self) -> Result<i64, Error> {
-        self.resident("RssAnon:")
+        self.resident("RssAnon")
     }
 
     fn resident(&self, which: &str) -> Result<i64, Error> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.child.id()))?;
         let line = status
             .lines()
-            .find_map(|line| line.strip_prefix(which))
+            .find_map(|line| line.strip_prefix(which)?.strip_prefix(':'))
             .ok_or_else(|| format!("no {which} in /proc/<pid>/status"))?;
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     }
