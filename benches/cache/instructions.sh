@@ -3,4 +3,6 @@
 # --large adds sizes that take minutes.
 set -eu
 cd "$(dirname "$0")"
-cargo run --release --quiet --bin cache-instructions -- "$@"
+. ../programs.sh
+build
+"$bin/cache-instructions" "$@"

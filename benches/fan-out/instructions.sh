@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Instructions of the relay for a client, by callgrind, where there is a goal. See ../README.md.
+#
+#   benches/fan-out/instructions.sh [--relay PATH]
 set -euo pipefail
-cd "$(dirname "$0")"
-exec ./run --only instructions --goals
+exec "$(dirname "$0")/run" --only instructions --goals "$@"

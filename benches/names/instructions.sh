@@ -3,9 +3,9 @@
 # Fails where a goal is missed. Goals are ratios to peers in the same run, so they hold on any machine.
 set -eu
 cd "$(dirname "$0")"
-cargo build --release --quiet --bin count
-target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-count=$target/release/count
+. ../programs.sh
+build
+count=$bin/count
 
 instructions() {
     valgrind --tool=callgrind --callgrind-out-file=/dev/null "$count" "$@" 2>&1 | sed -n 's/.*Collected : \([0-9]*\).*/\1/p'

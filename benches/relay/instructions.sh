@@ -2,4 +2,6 @@
 # Instructions of a relay for one client, by how much others name, by callgrind: fails where a goal is missed.
 set -eu
 cd "$(dirname "$0")"
-cargo run --release --quiet
+. ../programs.sh
+build
+"$bin/relay-bench"

@@ -3,11 +3,12 @@
 # Each case runs with two repetition counts; the difference leaves the set-up out.
 set -eu
 cd "$(dirname "$0")"
-cargo build --quiet --release --example count
-bin="${CARGO_TARGET_DIR:-../target}/release/examples/count"
+. ../programs.sh
+build
+program=$bin/examples/count
 
 instructions() { # CASE TIMES
-    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$bin" "$1" "$2" 2>&1 >/dev/null | sed -n 's/.*Collected : //p'
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" "$1" "$2" 2>&1 >/dev/null | sed -n 's/.*Collected : //p'
 }
 
 per_question() { # CASE
@@ -20,7 +21,7 @@ printf '%-20s %12s %12s\n' case instructions allocations
 for case in match tree cel final-10 final-100 final-1000 draft-10 draft-100 draft-1000 \
     shard-1000 shardrange-1000 draftrange-1000 finalrange-1000 finalshard-1000 finalshardrange-1000 scan-10 scan-100 scan-1000; do
     count=$(per_question "$case")
-    allocations=$("$bin" "$case" 1000)
+    allocations=$("$program" "$case" 1000)
     printf '%-20s %12s %12s\n' "$case" "$count" "$allocations"
     eval "$(echo "$case" | tr - _)=$count allocations_$(echo "$case" | tr - _)=$allocations"
 done
