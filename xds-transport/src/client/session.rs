@@ -133,6 +133,12 @@ impl Session {
         either!(self, session => session.unsubscribe(interest));
     }
 
+    /// Of an update that nobody heard yet. Who asks for it again will not be told that it is gone since.
+    pub(crate) fn leave_out_what_was_left(&self, update: &mut Update) {
+        let wanted = &self.common().wanted;
+        update.changed.retain(|changed| wanted.covers(&changed.name));
+    }
+
     /// Others hold these, which SotW has no way to say.
     pub(crate) fn undecided(&mut self, names: Vec<ResourceName>) {
         if let Self::Delta(session) = self {

@@ -201,8 +201,13 @@ impl Stream {
                 session.subscribe(interest);
             }
             Command::Unsubscribe(type_url, interest) => {
-                if let Some(session) = self.session(type_url) {
-                    session.unsubscribe(&normal(interest));
+                let key = (self.rules.of(&type_url).rank, type_url);
+                let Some(session) = self.sessions.get_mut(&key) else { return };
+                session.unsubscribe(&normal(interest));
+                for Event::Update(update) in &mut self.events {
+                    if update.type_url == key.1 {
+                        session.leave_out_what_was_left(update);
+                    }
                 }
             }
             Command::Undecided(type_url, names) => {

@@ -109,7 +109,8 @@ pub trait Source {
     /// Ends an interest. Whether there was one.
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool;
 
-    /// Whether a subscriber is interested in a name, by whatever interest. Only who has variants is asked.
+    /// Whether a subscriber is interested in a name, by whatever interest. Asked where it has variants, and of what is on its
+    /// way to a client that asks for the wildcard anew: there, a name that is said to be wanted and is gone is told as gone.
     fn covers(&self, _id: SubscriberId, _name: &ResourceName) -> bool {
         true
     }

@@ -1,5 +1,7 @@
 //! Changing a subscription: rules 48–57, 63–65.
 
+use xdstp_cache::Options;
+
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server};
 
 const GLOB: &str = "xdstp://x/T/d/*";
@@ -108,6 +110,22 @@ fn rule_084_a_name_left_while_it_is_on_its_way_is_of_the_wildcard_asked_for_then
     client.unsubscribe(&mut server, CLUSTERS, &["a"]);
     server.remove(CLUSTERS, "a");
     assert_eq!(client.subscribe(&mut server, CLUSTERS, &["*"]), ["C -a"]);
+}
+
+#[test]
+fn rule_084_so_it_is_of_one_that_has_xdstp_names() {
+    for (left, asked) in [(MEMBER, "*"), (GLOB, "*"), ("*", GLOB)] {
+        let mut options = Options::default();
+        options.wildcard_covers_xdstp = true;
+        let mut server = Server::new(options);
+        server.put(CLUSTERS, MEMBER, "1");
+        let mut client = Client::delta();
+        client.subscribe(&mut server, CLUSTERS, &[left]);
+        client.unsubscribe(&mut server, CLUSTERS, &[left]);
+        server.remove(CLUSTERS, MEMBER);
+        let anew = client.subscribe(&mut server, CLUSTERS, &[asked]);
+        assert!(anew.concat().contains(&format!("-{MEMBER}")), "{asked} after {left}: {anew:?}");
+    }
 }
 
 #[test]

@@ -96,6 +96,22 @@ fn rule_062_what_was_not_asked_for_is_dropped_and_acknowledged_in_either_protoco
 }
 
 #[test]
+fn rule_062_what_was_left_before_it_was_heard_of_is_in_no_update_though_it_is_asked_for_again() {
+    for protocol in BOTH {
+        let mut client = Client::subscribed(protocol, CDS, &["*", "a"]);
+        client.receives(CDS, "n1", &[("a", "1"), ("b", "1")]);
+        client.unsubscribe(CDS, &["*"]);
+        client.subscribe(CDS, &["*"]);
+        let update = client.update().unwrap();
+        assert_eq!(changed_names(&update), ["a"], "{protocol:?}");
+        client.finish(&update, Verdict::Accept);
+        client.requests();
+        client.receives(CDS, "n2", &[("b", "1")]);
+        assert_eq!(changed_names(&client.update().unwrap()), ["b"], "{protocol:?}: it is news");
+    }
+}
+
+#[test]
 fn rule_032_a_nack_names_all_that_failed_and_the_rest_is_used_in_either_protocol() {
     for protocol in BOTH {
         let mut client = Client::subscribed(protocol, CDS, &["*"]);

@@ -61,7 +61,7 @@ impl Delta {
                 self.spelling.note(name, &locator.name);
             }
             if new && interest.is_collection() {
-                let crossing = self.unacked.crossing(&interest);
+                let crossing = self.unacked.crossing(&interest, |name| source.covers(id, name));
                 if !crossing.is_empty() {
                     source.resume(id, crossing);
                 }

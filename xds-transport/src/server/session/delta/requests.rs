@@ -240,7 +240,7 @@ impl Delta {
     }
 
     fn resume_crossing(&mut self, collection: &Interest, source: &mut impl Source) {
-        let crossing = self.unacked.crossing(collection);
+        let crossing = self.unacked.crossing(collection, |name| source.covers(self.subscriber.id, name));
         if crossing.is_empty() {
             return;
         }

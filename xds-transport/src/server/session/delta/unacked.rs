@@ -27,15 +27,8 @@ pub(crate) struct Sent {
     pub(crate) resources: u32,
     /// What it puts, of which the client left nothing since.
     pub(crate) puts: Puts,
-    left: Vec<Left>,
-}
-
-/// What a response puts, where the client left what it may have been sent for: it may have had it before or after.
-struct Left {
-    name: ResourceName,
-    itself: bool,
-    by_glob: bool,
-    by_wildcard: bool,
+    /// What it puts, where the client left what that may have been sent for: it may have had it before or after.
+    left: Vec<ResourceName>,
 }
 
 impl Unacked {
@@ -45,7 +38,7 @@ impl Unacked {
 
     /// Whether one of them puts this.
     pub(crate) fn puts(&self, name: &ResourceName) -> bool {
-        self.sent.iter().any(|sent| sent.puts.contains(name) || sent.left.iter().any(|left| left.name == *name))
+        self.sent.iter().any(|sent| sent.puts.contains(name) || sent.left.contains(name))
     }
 
     pub(crate) fn clear(&mut self) {
@@ -74,18 +67,12 @@ impl Unacked {
         for sent in &mut self.sent {
             let Sent { puts, left, .. } = sent;
             puts.retain(|name| {
-                let concerns = by(interest, name) != (false, false, false);
+                let concerns = may_be_of(interest, name);
                 if concerns {
-                    left.push(Left { name: name.clone(), itself: false, by_glob: false, by_wildcard: false });
+                    left.push(name.clone());
                 }
                 !concerns
             });
-            for left in &mut sent.left {
-                let (itself, by_glob, by_wildcard) = by(interest, &left.name);
-                left.itself |= itself;
-                left.by_glob |= by_glob;
-                left.by_wildcard |= by_wildcard;
-            }
         }
     }
 
@@ -95,7 +82,7 @@ impl Unacked {
             let names: BTreeSet<_> = names.into_iter().collect();
             for sent in &mut self.sent {
                 sent.puts.retain(|name| !names.contains(name));
-                sent.left.retain(|left| !names.contains(&left.name));
+                sent.left.retain(|name| !names.contains(name));
             }
         }
     }
@@ -106,23 +93,26 @@ impl Unacked {
     }
 
     /// What is on its way since before the client left it, it takes for a part of the answer when it asks for a collection
-    /// anew: it is to be told what of it is gone by then (rule 84). Each with a version that no resource has.
-    pub(crate) fn crossing(&self, collection: &Interest) -> Vec<(ResourceName, Version)> {
-        let crosses = |left: &&Left| match collection {
-            // Whether a wildcard has `xdstp:` names is not known here: what was left by its name or its glob, too, is of that.
-            Interest::Wildcard if left.name.is_opaque() => left.by_wildcard || left.itself,
-            Interest::Wildcard => left.by_wildcard && !left.by_glob && !left.itself,
-            Interest::Name(glob) => (left.by_glob || left.itself) && left.name.glob_parent().as_ref() == Some(glob),
+    /// anew: it is to be told what of it is gone by then (rule 84). Each with a version that no resource has. Of which names
+    /// a wildcard is, `is_of_wildcard` says.
+    pub(crate) fn crossing(
+        &self,
+        collection: &Interest,
+        is_of_wildcard: impl Fn(&ResourceName) -> bool,
+    ) -> Vec<(ResourceName, Version)> {
+        let crosses = |left: &&ResourceName| match collection {
+            Interest::Wildcard => is_of_wildcard(left),
+            Interest::Name(_) => may_be_of(collection, left),
         };
         let crossing = self.sent.iter().flat_map(|sent| &sent.left).filter(crosses);
-        crossing.map(|left| (left.name.clone(), Version::from(""))).collect()
+        crossing.map(|left| (left.clone(), Version::from(""))).collect()
     }
 }
 
-/// What of the resource this is: itself, its glob, or the wildcard.
-fn by(interest: &Interest, resource: &ResourceName) -> (bool, bool, bool) {
+/// Whether who asks for this may be sent the resource: it is that, of the glob, or of the wildcard.
+fn may_be_of(interest: &Interest, resource: &ResourceName) -> bool {
     match interest {
-        Interest::Wildcard => (false, false, true),
-        Interest::Name(name) => (resource == name, resource.glob_parent().as_ref() == Some(name), false),
+        Interest::Wildcard => true,
+        Interest::Name(name) => resource == name || resource.glob_parent().as_ref() == Some(name),
     }
 }
