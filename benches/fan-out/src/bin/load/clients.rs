@@ -25,7 +25,7 @@ use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
 
 /// HTTP/2 windows, stream and connection: a batch fits, as it does with Envoy's defaults.
 const WINDOW: u32 = 4 << 20;
-/// How long a round may take before it counts as lost.
+/// How long a round, or the opening of a stream, may take before it counts as lost.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How clients are told of changes.
@@ -169,12 +169,16 @@ impl Clients {
 
     /// Opens a stream and subscribes. Returns once the server knows of the stream.
     async fn open(&self) -> Result<(), Error> {
-        let tcp = TcpStream::connect(self.server).await?;
-        tcp.set_nodelay(true)?;
-        match &self.tls {
-            None => self.open_on(tcp).await,
-            Some(tls) => self.open_on(tls.connect(ServerName::from(self.server.ip()), tcp).await?).await,
-        }
+        let opening = async {
+            let tcp = TcpStream::connect(self.server).await?;
+            tcp.set_nodelay(true)?;
+            match &self.tls {
+                None => self.open_on(tcp).await,
+                Some(tls) => self.open_on(tls.connect(ServerName::from(self.server.ip()), tcp).await?).await,
+            }
+        };
+        let opened = tokio::time::timeout(PATIENCE, opening).await;
+        opened.map_err(|_| format!("a stream was not open within {PATIENCE:?}"))?
     }
 
     async fn open_on(&self, io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Result<(), Error> {
