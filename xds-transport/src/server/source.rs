@@ -110,7 +110,7 @@ pub trait Source {
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool;
 
     /// Whether a subscriber is interested in a name, by whatever interest. Asked where it has variants, and of what is on its
-    /// way to a client that asks for the wildcard anew: there, a name that is said to be wanted and is gone is told as gone.
+    /// way to a client that asks for the wildcard: what it says yes to is [resumed](Self::resume).
     fn covers(&self, _id: SubscriberId, _name: &ResourceName) -> bool {
         true
     }

@@ -113,6 +113,6 @@ impl Unacked {
 fn may_be_of(interest: &Interest, resource: &ResourceName) -> bool {
     match interest {
         Interest::Wildcard => true,
-        Interest::Name(name) => resource == name || resource.glob_parent().as_ref() == Some(name),
+        Interest::Name(name) => resource.answers(name),
     }
 }
