@@ -132,8 +132,13 @@ impl<V> Cache<V> {
         owed.expect_globs();
         let within = self.names_within(self.subscribers[id].owed.removals(), list);
         let waiting: Vec<_> = within.into_iter().filter(|name| !self.is_wanted(id, type_key, name)).collect();
-        for name in waiting {
-            self.subscribers[id].owed.clear(Debt::Removal, &name);
+        waiting.into_iter().for_each(|name| self.wait_with(id, name));
+    }
+
+    /// What was to be told as gone is to be compared instead, when what covers it is answered: nobody knows whether it is gone.
+    pub(crate) fn wait_with(&mut self, id: SubscriberId, name: ResourceName) {
+        if self.subscribers[id].owed.clear(Debt::Removal, &name) {
+            self.forget_gone_look(id.key(), &name);
             self.subscribers.bring(id, name, None);
         }
     }

@@ -132,7 +132,8 @@ impl<V> Cache<V> {
     }
 
     /// What a subscriber that did not look at the variants of a name may hold of it: what that was without any, and where it
-    /// was away, or says that it holds something, those that were for it and went meanwhile, or that another took the place of.
+    /// was away, or says that it holds something, those that were for it and went meanwhile, that another took the place of, or
+    /// that is chosen.
     pub(crate) fn may_hold_variants(
         &self,
         id: SubscriberId,
@@ -156,6 +157,9 @@ impl<V> Cache<V> {
         let mut held = self.store.went(at, selector, |went| was_there(went.min(view.of)));
         if let Some(chosen) = &view.chosen {
             held.extend(self.store.superseded(at, selector, chosen, |came| was_there(came.unwrap_or(view.of))));
+            if was_there(self.store.came(at, chosen).unwrap_or(view.of)) {
+                held.push(chosen.clone());
+            }
         }
         if (was_sent || self.may_hold_plain(id, name, view)) && !held.iter().any(|held| held.is_plain()) {
             held.push(Arc::new(Variant::plain().clone()));

@@ -118,10 +118,14 @@ impl<V> Store<V> {
         if !varied.came.of(chosen).is_some_and(|turn| self.is_remembered(turn)) {
             return Vec::new();
         }
-        let came = |variant: &Variant| varied.came.of(variant).map(|turn| turn.seq);
         let others = varied.matching(key, &self.selectors).into_iter();
         let older = others.filter(|other| ***other != *chosen && !varied.came.is_after(other, chosen));
-        older.filter(|other| may_be_held(came(other))).take(MOST).cloned().collect()
+        older.filter(|other| may_be_held(self.came(at, other))).take(MOST).cloned().collect()
+    }
+
+    /// When a variant came to others, where that is known.
+    pub(crate) fn came(&self, at: SlotKey, variant: &Variant) -> Option<Seq> {
+        self[at].state.varied().and_then(|varied| varied.came.of(variant)).map(|turn| turn.seq)
     }
 
     /// Whether a collection has nothing for somebody.

@@ -157,7 +157,6 @@ impl<V> Varied<V> {
         let Some((variant, _)) = self.bodies.get_key_value(variant) else {
             self.change_set();
             let variant = Arc::new(variant.clone());
-            self.went.forget(&variant);
             self.added.push(variant.clone());
             self.by_digest.insert(digest, variant.clone());
             self.bodies.insert(variant, Body { resource, seq });

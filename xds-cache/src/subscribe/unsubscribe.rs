@@ -98,8 +98,8 @@ impl<V> Cache<V> {
         let by_alias = !self.is_wanted_itself(id, type_key, &name);
         let wanted = self.is_wanted(id, type_key, &name);
         let waits = self.covered(id, type_key, &name) && !self.is_answered(id, type_key, &name);
-        if waits && self.subscribers[id].owed.clear(Debt::Removal, &name) {
-            self.subscribers.bring(id, name.clone(), None);
+        if waits {
+            self.wait_with(id, name.clone());
         }
         let owed = &mut self.subscribers[id].owed;
         if by_alias {
@@ -176,14 +176,19 @@ impl<V> Cache<V> {
             // By an alias that it had, it may not have left it.
             return;
         }
-        owed.clear(Debt::Missing, &name);
-        // Whether it is gone is for what else covers it to say now: but the other name has said so, if it was looked at.
+        let can_have_it = !owed.clear(Debt::Missing, &name);
+        // Whether it is gone is for what else covers it to say now, and until then the subscriber may hold what it could have:
+        // but the other name has said so, if it was looked at.
         if !other_name {
-            owed.clear(Debt::Removal, &name);
+            if !covered || !can_have_it {
+                owed.clear(Debt::Removal, &name);
+            } else if !self.is_answered(id, type_key, &name) {
+                self.wait_with(id, name.clone());
+            }
         }
         // Not while it is asked for by another name.
         if covered {
-            owed.answer(name);
+            self.subscribers[id].owed.answer(name);
         }
     }
 

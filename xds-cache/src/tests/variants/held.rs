@@ -83,6 +83,70 @@ fn what_is_left_is_looked_at_no_more() {
 }
 
 #[test]
+fn of_what_went_and_was_left_before_that_was_told_what_it_was_without_variants_may_be_held() {
+    for answered in [true, false] {
+        let mut world = World::new(Options { authoritative: answered, ..Options::default() });
+        world.put(MEMBER, "1");
+        world.put("a", "1");
+        let id = world.selecting(&parameters(&[("env", "prod")]), &["a", GLOB, MEMBER]);
+        assert_eq!(world.selected(id), ["a@1".to_owned(), format!("{MEMBER}@1")]);
+        world.remove("a");
+        world.remove(MEMBER);
+        let pulled = world.cache.pull(id, Removals::Include, &mut |_| ControlFlow::Break(()));
+        assert!(pulled.more, "one removal is told, and one not");
+        world.cache.unsubscribe(id, &interest(MEMBER));
+        world.vary(MEMBER, &[("env=prod", Some("2"))]);
+        assert_eq!(world.selected(id), [format!("{MEMBER}@2 (env=prod) for (true)")], "answered: {answered}");
+    }
+}
+
+#[test]
+fn what_nobody_can_tell_to_be_gone_is_looked_at_no_more() {
+    for variant in ["env=prod", "env=test"] {
+        let mut world = World::relay();
+        let id = world.selecting(&parameters(&[("env", "prod")]), &["*", MEMBER]);
+        world.vary(MEMBER, &[(variant, Some("1"))]);
+        world.selected(id);
+        world.cache.unsubscribe(id, &interest(MEMBER));
+        world.cache.evict(&world.of, &interest(MEMBER), world.now);
+        world.cache.subscribe(id, &interest(GLOB));
+        assert_eq!(world.selected(id), [""; 0]);
+        invariants::check(&world.cache);
+    }
+}
+
+#[test]
+fn of_a_variant_that_went_and_came_back_meanwhile_the_one_before_may_be_held() {
+    let mut world = World::authoritative();
+    let prod = parameters(&[("env", "prod")]);
+    world.vary(MEMBER, &[("env=prod", Some("1"))]);
+    let away = world.selecting(&prod, &[GLOB]);
+    assert_eq!(world.selected(away), [format!("{MEMBER}@1 (env=prod)")]);
+    world.cache.close(away);
+    let back = world.selecting(&prod, &[GLOB]);
+    world.vary(MEMBER, &[("env=prod", None), ("env=prod and not exists(v)", Some("2"))]);
+    world.vary(MEMBER, &[("env=prod", Some("3"))]);
+    let [told] = &world.selected(back)[..] else { panic!("one of them") };
+    assert!(told.contains("@2 (env=prod and not exists(v)) for (env=prod)"), "{told}");
+}
+
+#[test]
+fn of_a_collection_that_was_left_the_chosen_one_may_be_held_when_it_is_chosen_no_more() {
+    let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
+    let prod = parameters(&[("env", "prod")]);
+    world.vary(MEMBER, &[("exists(env)", Some("1"))]);
+    world.vary(MEMBER, &[("env=prod", Some("2"))]);
+    let away = world.selecting(&prod, &[GLOB]);
+    assert!(world.selected(away).concat().contains("@2 (env=prod)"));
+    world.cache.close(away);
+    let back = world.selecting(&prod, &["*", GLOB]);
+    world.cache.unsubscribe(back, &interest("*"));
+    world.vary(MEMBER, &[("env=prod and not exists(v)", Some("3"))]);
+    let [told] = &world.selected(back)[..] else { panic!("one of them") };
+    assert!(told.contains(" for (env=prod)"), "{told}");
+}
+
+#[test]
 fn draft_of_what_is_not_as_large_as_the_chosen_one_no_overlap_is_reported() {
     let mut world = World::authoritative();
     let within = Subscription::where_present(&"shard in 0..5".parse().unwrap()).unwrap();
