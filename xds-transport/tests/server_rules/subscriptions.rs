@@ -129,6 +129,27 @@ fn rule_084_so_it_is_of_one_that_has_xdstp_names() {
 }
 
 #[test]
+fn rule_084_so_it_is_when_the_request_that_asks_for_it_answers_what_was_on_its_way() {
+    for (collection, member) in [("*", "a"), (GLOB, MEMBER)] {
+        let mut server = Server::with(CLUSTERS, &[member]);
+        let mut client = Client::delta();
+        client.subscribe(&mut server, CLUSTERS, &[collection]);
+        client.unsubscribe(&mut server, CLUSTERS, &[collection]);
+        server.remove(CLUSTERS, member);
+        // It asked before it read that, and says so with the ACK of it.
+        let ask = Ask { of: CLUSTERS, subscribe: &[collection], nonce: &client.nonce(CLUSTERS), ..Ask::default() };
+        let anew = client.ask(&mut server, &ask);
+        assert!(anew.concat().contains(&format!("-{member}")), "{anew:?}");
+
+        // Who asks later has read it.
+        client.ack(&mut server, CLUSTERS);
+        client.unsubscribe(&mut server, CLUSTERS, &[collection]);
+        let anew = client.subscribe(&mut server, CLUSTERS, &[collection]);
+        assert!(!anew.concat().contains(&format!("-{member}")), "{anew:?}");
+    }
+}
+
+#[test]
 fn rule_084_what_crossed_and_was_told_as_gone_is_not_told_again() {
     let mut server = Server::with(CLUSTERS, &["a"]);
     let mut client = Client::delta();

@@ -73,6 +73,11 @@ impl Delta {
         if let Some(frame) = &frame {
             self.claim(&name, frame, &mut incoming.update);
         }
+        // It was sent for what was left before, and what is asked for next is sent anew (rule 48).
+        let covered = self.common.wanted.covers(&name);
+        if covered && !self.common.wanted.asked_since(&name, 0) && self.common.held.get(&name).is_none() {
+            return;
+        }
         self.common.wanted.answer_name(&name);
         if !self.common.wanted.hears_errors(&name) {
             if self.common.wanted.wish(&Interest::Wildcard).is_none() {

@@ -13,6 +13,21 @@ fn rule_062_what_was_not_asked_for_is_dropped_and_acknowledged() {
 }
 
 #[test]
+fn rule_062_what_comes_before_the_collection_was_asked_for_anew_was_sent_for_what_was_left() {
+    for (collection, member) in [("*", "a"), ("xdstp://x/T/d/*", "xdstp://x/T/d/1")] {
+        let mut client = client(&["other"]);
+        client.unsubscribe(CDS, &[collection]);
+        client.subscribe(CDS, &[collection]);
+        let update = client.accept(&delta(CDS, "n1", &[(member, "1")], &[]));
+        assert_eq!(changed(&update), []);
+        assert_eq!(client.delta().unwrap().response_nonce, "n1");
+        assert_eq!(client.delta().unwrap().resource_names_subscribe, [collection]);
+        let update = client.accept(&delta(CDS, "n2", &[(member, "1")], &[]));
+        assert_eq!(changed(&update), [(member, "1")]);
+    }
+}
+
+#[test]
 fn rule_081_a_resource_of_another_type_than_its_response_is_refused() {
     let mut client = client(&["*"]);
     let mut response = delta(CDS, "n1", &[("a", "1"), ("b", "1")], &[]);

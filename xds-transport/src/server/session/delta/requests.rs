@@ -118,23 +118,34 @@ impl Delta {
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
         self.subscriber.tally.requests += 1;
-        self.acknowledge(now, &request.response_nonce, request.error_detail.as_ref(), source);
+        let left = self.acknowledge(now, &request.response_nonce, request.error_detail.as_ref(), source);
+        self.unacked.reads(left);
         // Rule 19: a nonce never gates a change of the subscription.
-        self.change_subscription(type_url, request, names, room, source)?;
+        let changed = self.change_subscription(type_url, request, names, room, source);
+        self.unacked.read();
+        changed?;
         self.resume_located(HashMap::new(), room, source).map(drop)
     }
 
-    /// Rule 22: an ACK or NACK of a response answers those before it too.
-    fn acknowledge(&mut self, now: Instant, nonce: &str, error: Option<&Status>, source: &mut impl Source) {
+    /// Rule 22: an ACK or NACK of a response answers those before it too. What the client had left of them.
+    fn acknowledge(
+        &mut self,
+        now: Instant,
+        nonce: &str,
+        error: Option<&Status>,
+        source: &mut impl Source,
+    ) -> Vec<ResourceName> {
         let Self { unacked, subscriber, .. } = self;
         let answered = unacked.answered(nonce);
         let count = answered.len();
+        let mut left_before = Vec::new();
         if count == 0 {
-            return;
+            return left_before;
         }
         let mut last = (0, now);
-        for (position, Sent { nonce, at, resources, puts, .. }) in answered.enumerate() {
+        for (position, Sent { nonce, at, resources, puts, left }) in answered.enumerate() {
             last = (nonce, at);
+            left_before.extend(left);
             let error = error.filter(|_| position + 1 == count);
             subscriber.tell(nonce, error, &puts, source);
             if error.is_some() {
@@ -148,6 +159,7 @@ impl Delta {
             }
         }
         subscriber.answered(now, last, error, source);
+        left_before
     }
 
     /// Rule 47: subscribes first, then unsubscribes. Only a subscription could end the legacy wildcard, and over delta

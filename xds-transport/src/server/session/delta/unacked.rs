@@ -15,6 +15,8 @@ pub(crate) struct Unacked {
     sent: VecDeque<Sent>,
     /// The client left something since the first of them.
     crossed: bool,
+    /// While a request is read: what was left of the responses that it answers.
+    answered: Vec<ResourceName>,
 }
 
 /// Most updates put one.
@@ -28,7 +30,7 @@ pub(crate) struct Sent {
     /// What it puts, of which the client left nothing since.
     pub(crate) puts: Puts,
     /// What it puts, where the client left what that may have been sent for: it may have had it before or after.
-    left: Vec<ResourceName>,
+    pub(crate) left: Vec<ResourceName>,
 }
 
 impl Unacked {
@@ -59,6 +61,16 @@ impl Unacked {
         let position = self.sent.iter().position(|sent| nonce::is(nonce, sent.nonce));
         self.crossed &= position.is_none_or(|position| position + 1 < self.sent.len());
         self.sent.drain(..position.map_or(0, |position| position + 1))
+    }
+
+    /// A request answers responses of which the client had left these before. What else it asks for it may have wanted since
+    /// before it read them: they are on their way to it, until that is [read](Self::read).
+    pub(crate) fn reads(&mut self, left: Vec<ResourceName>) {
+        self.answered = left;
+    }
+
+    pub(crate) fn read(&mut self) {
+        self.answered = Vec::new();
     }
 
     /// The client left this.
@@ -104,7 +116,7 @@ impl Unacked {
             Interest::Wildcard => is_of_wildcard(left),
             Interest::Name(_) => may_be_of(collection, left),
         };
-        let crossing = self.sent.iter().flat_map(|sent| &sent.left).filter(crosses);
+        let crossing = self.answered.iter().chain(self.sent.iter().flat_map(|sent| &sent.left)).filter(crosses);
         crossing.map(|left| (left.clone(), Version::from(""))).collect()
     }
 }
