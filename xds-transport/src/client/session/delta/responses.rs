@@ -74,8 +74,8 @@ impl Delta {
             self.claim(&name, frame, &mut incoming.update);
         }
         // It was sent for what was left before, and what is asked for next is sent anew (rule 48).
-        let covered = self.common.wanted.covers(&name);
-        if covered && !self.common.wanted.asked_since(&name, 0) && self.common.held.get(&name).is_none() {
+        let wanted = &self.common.wanted;
+        if !wanted.asked_since(&name, 0) && wanted.covers(&name) && self.common.held.get(&name).is_none() {
             return;
         }
         self.common.wanted.answer_name(&name);

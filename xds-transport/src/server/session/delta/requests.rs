@@ -121,9 +121,8 @@ impl Delta {
         let left = self.acknowledge(now, &request.response_nonce, request.error_detail.as_ref(), source);
         self.unacked.reads(left);
         // Rule 19: a nonce never gates a change of the subscription.
-        let changed = self.change_subscription(type_url, request, names, room, source);
+        self.change_subscription(type_url, request, names, room, source)?;
         self.unacked.read();
-        changed?;
         self.resume_located(HashMap::new(), room, source).map(drop)
     }
 
