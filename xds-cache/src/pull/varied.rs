@@ -156,9 +156,13 @@ impl<V> Cache<V> {
         let was_there = |since: Seq| came.map_or(brought, |came| since <= came);
         let mut held = self.store.went(at, selector, |went| was_there(went.min(view.of)));
         if let Some(chosen) = &view.chosen {
-            held.extend(self.store.superseded(at, selector, chosen, |came| was_there(came.unwrap_or(view.of))));
-            if was_there(self.store.came(at, chosen).unwrap_or(view.of)) {
-                held.push(chosen.clone());
+            let superseded = self.store.superseded(at, selector, chosen, |came| was_there(came.unwrap_or(view.of)));
+            let was_chosen = was_there(self.store.came(at, chosen).unwrap_or(view.of));
+            for variant in superseded.into_iter().chain(Some(chosen.clone()).filter(|_| was_chosen)) {
+                // It may have gone before, and be back.
+                if !held.contains(&variant) {
+                    held.push(variant);
+                }
             }
         }
         if (was_sent || self.may_hold_plain(id, name, view)) && !held.iter().any(|held| held.is_plain()) {

@@ -131,6 +131,17 @@ fn of_a_variant_that_went_and_came_back_meanwhile_the_one_before_may_be_held() {
 }
 
 #[test]
+fn a_variant_that_went_and_came_back_is_said_once_to_be_replaced() {
+    let mut world = World::authoritative();
+    world.vary(MEMBER, &[("env=test", Some("1")), ("exists(env)", Some("1"))]);
+    world.vary(MEMBER, &[("exists(env)", None)]);
+    world.vary(MEMBER, &[("exists(env)", Some("1"))]);
+    world.vary(MEMBER, &[("env=prod", Some("2"))]);
+    let id = world.selecting(&parameters(&[("env", "prod")]), &[GLOB]);
+    assert_eq!(world.selected(id), [format!("{MEMBER}@2 (env=prod) for (exists(env))")]);
+}
+
+#[test]
 fn of_a_collection_that_was_left_the_chosen_one_may_be_held_when_it_is_chosen_no_more() {
     let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
     let prod = parameters(&[("env", "prod")]);
