@@ -1,9 +1,11 @@
 //! What is wanted of one type, and how much of it the origin was told on this stream.
 
+mod covering;
+
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
-use xdstp_cache::{Aliases, Interest, ResourceError};
+use xdstp_cache::{Aliases, Interest};
 use xdstp_uri::{NameKey, ResourceName};
 
 use crate::client::room::{self, Room};
@@ -229,31 +231,6 @@ impl Wanted {
         self.asked
     }
 
-    pub(crate) fn covers(&self, name: &ResourceName) -> bool {
-        self.covering(name).next().is_some()
-    }
-
-    /// Whether `name` is wanted by more than a wildcard, whose members have no errors of their own (TP3).
-    pub(crate) fn hears_errors(&self, name: &ResourceName) -> bool {
-        self.covering_names(name).next().is_some()
-    }
-
-    /// Whether an error is about a resource that is there, and that was asked for by a name or glob which is left meanwhile:
-    /// to the wildcard that still covers it, the resource is one like others. What is gone is told as removed beside.
-    pub(crate) fn was_left_before(&self, name: &ResourceName, error: &ResourceError) -> bool {
-        error.code == ResourceError::PERMISSION_DENIED && !self.hears_errors(name)
-    }
-
-    /// Whether the error of a name or glob is worth knowing still.
-    pub(crate) fn keeps_error(&self, name: &ResourceName) -> bool {
-        if name.is_glob() { self.names.contains_key(name) } else { self.covers(name) }
-    }
-
-    /// Whether `name` is wanted by more than the glob it is a member of.
-    pub(crate) fn covers_otherwise(&self, name: &ResourceName) -> bool {
-        self.wildcard.is_some() || self.names.contains_key(name) || !self.aliases.of(name).is_empty()
-    }
-
     /// A resource came, with all its aliases: what any of them, or its name, was an alias of before is returned.
     pub(crate) fn claim(
         &mut self,
@@ -290,45 +267,6 @@ impl Wanted {
     /// The names among those wanted that are aliases of a resource.
     pub(crate) fn aliases(&self, name: &ResourceName) -> impl Iterator<Item = &ResourceName> {
         self.aliases.of(name).iter()
-    }
-
-    /// Whether `name` is asked for itself, or a member of a glob, that no stream has answered yet.
-    pub(crate) fn awaits(&self, name: &ResourceName) -> bool {
-        let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
-        let glob = parent.and_then(|parent| self.names.get(&parent as &dyn NameKey));
-        self.names.get(name).into_iter().chain(glob).any(|wish| !wish.known)
-    }
-
-    /// Whether a name is asked for that no stream has answered yet.
-    pub(crate) fn awaits_names(&self) -> bool {
-        self.names.iter().any(|(name, wish)| !wish.known && !name.is_glob())
-    }
-
-    /// Whether something that covers `name` was asked for after request number `seen`.
-    pub(crate) fn asked_since(&self, name: &ResourceName, seen: u64) -> bool {
-        self.covering(name).any(|wish| wish.asked > seen)
-    }
-
-    fn covering(&self, name: &ResourceName) -> impl Iterator<Item = &Wish> {
-        self.covering_names(name).chain(&self.wildcard)
-    }
-
-    /// The same, but for the wildcard.
-    fn covering_names(&self, name: &ResourceName) -> impl Iterator<Item = &Wish> {
-        let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
-        let glob = parent.and_then(|parent| self.names.get(&parent as &dyn NameKey));
-        let aliases = self.aliases.of(name).iter().filter_map(|alias| self.names.get(alias));
-        self.named(name).into_iter().chain(aliases).chain(glob)
-    }
-
-    /// What is asked for by `name` itself.
-    fn named(&self, name: &ResourceName) -> Option<&Wish> {
-        if self.may_be_named(name) { self.names.get(name) } else { None }
-    }
-
-    /// Where all that is wanted are globs, a resource is not looked for among them.
-    fn may_be_named(&self, name: &ResourceName) -> bool {
-        self.globs < self.names.len() || name.is_glob()
     }
 
     /// Whether this is news on this stream.

@@ -10,6 +10,7 @@ use super::{Ack, Delta};
 use crate::client::error::ProtocolError;
 use crate::client::failure;
 use crate::client::intern::Intern;
+use crate::client::session::common::Common;
 use crate::client::session::held::Received;
 use crate::client::session::incoming::{Arrived, Incoming};
 use crate::client::session::verdict::Pending;
@@ -73,9 +74,10 @@ impl Delta {
         if let Some(frame) = &frame {
             self.claim(&name, frame, &mut incoming.update);
         }
-        // It was sent for what was left before, and what is asked for next is sent anew (rule 48).
-        let wanted = &self.common.wanted;
-        if !wanted.asked_since(&name, 0) && wanted.covers(&name) && self.common.held.get(&name).is_none() {
+        // It was sent for what was left before. A collection that is asked for next is sent anew (rule 48), and says nothing of
+        // what is gone by then; a name has an answer in any case (rule 70).
+        let Common { wanted, held, unfinished, .. } = &self.common;
+        if wanted.is_asked_for_later(&name) && held.get(&name).is_none() && !unfinished.awaits_verdict(&name) {
             return;
         }
         self.common.wanted.answer_name(&name);

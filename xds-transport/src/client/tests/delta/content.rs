@@ -28,6 +28,16 @@ fn rule_062_what_comes_before_the_collection_was_asked_for_anew_was_sent_for_wha
 }
 
 #[test]
+fn rule_070_what_comes_before_its_name_was_asked_for_is_used_as_its_answer_says_what_becomes_of_it() {
+    // Not every server sends a name anew that it has sent for a wildcard.
+    let mut client = client(&["*"]);
+    client.subscribe(CDS, &["a"]);
+    client.unsubscribe(CDS, &["*"]);
+    let update = client.accept(&delta(CDS, "n1", &[("a", "1"), ("b", "1")], &[]));
+    assert_eq!(changed(&update), [("a", "1")]);
+}
+
+#[test]
 fn rule_081_a_resource_of_another_type_than_its_response_is_refused() {
     let mut client = client(&["*"]);
     let mut response = delta(CDS, "n1", &[("a", "1"), ("b", "1")], &[]);
