@@ -25,4 +25,4 @@ pub use protocol::Protocol;
 pub use put::{Misfit, Put};
 pub use rate::{Bucket, RateLimit};
 pub use response::{Received, Rejected, Response};
-pub use types::{Dependent, Reference, Step, TypeRule, TypeRules, TypeService};
+pub use types::{Dependent, Reference, Step, TypeRule, TypeRules, TypeService, is_secret};

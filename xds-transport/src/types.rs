@@ -5,10 +5,12 @@ mod envoy_references;
 mod reference;
 mod rule;
 mod rules;
+mod secret;
 mod service;
 
 pub use reference::{Reference, Step};
 pub(crate) use rule::no_sotw;
 pub use rule::{Dependent, TypeRule};
 pub use rules::TypeRules;
+pub use secret::is_secret;
 pub use service::TypeService;

@@ -35,11 +35,15 @@ impl Client {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn status(&self, contents: bool) -> ClientConfig {
+        self.status_with(|_| contents)
+    }
+
+    fn status_with(&self, shows: impl Fn(&TypeUrl) -> bool) -> ClientConfig {
         let mut configs = Vec::new();
         for scope in self.0.shared.federation.scopes() {
             let all = names(&scope).into_iter();
             configs.extend(all.map(|((type_url, name), changed_at)| {
-                config(&type_url, &name, scope.shown(&type_url, &name), changed_at, contents)
+                config(&type_url, &name, scope.shown(&type_url, &name), changed_at, shows(&type_url))
             }));
         }
         let Shared { encoded_node, client_scope, .. } = &*self.0.shared;
@@ -47,12 +51,12 @@ impl Client {
     }
 }
 
-/// A client is one client of those that a program tells of.
+/// A client is one client of those that a program tells of. Secrets are shown without what is in them.
 #[cfg(feature = "csds")]
 impl xds_transport::grpc::server::ClientStatus for Client {
     fn visit_clients(&self, contents: bool, visitor: &mut dyn FnMut(ClientConfig) -> std::ops::ControlFlow<()>) {
         // It is the last, whatever the visitor has room for.
-        let _ = visitor(self.status(contents));
+        let _ = visitor(self.status_with(|type_url| contents && !xds_transport::is_secret(type_url.as_str())));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
-use xds_transport::Frame;
+use xds_transport::{Frame, is_secret};
 use xdstp_cache::Known;
 
 use crate::state::bodies::Bodies;
@@ -12,7 +12,7 @@ use crate::state::format::{
     body_key, hash_of, read_key, seal, unseal,
 };
 use crate::state::identity::Identities;
-use crate::state::save::{Saver, is_secret};
+use crate::state::save::Saver;
 use crate::state::store::{Op, Revision, Store, StoreError};
 use crate::state::unwanted::{Runs, UNUSED};
 
@@ -135,7 +135,7 @@ impl Read {
             let mut anew = false;
             let good = read_key(&entry.key).and_then(|(scope, of, interest)| {
                 let record: Record = unseal(&entry.key, &entry.value)?;
-                if is_secret(&of) && saver.keys().is_none() {
+                if is_secret(of.as_str()) && saver.keys().is_none() {
                     return Some((scope, of, interest, record, None));
                 }
                 let (record, is_to_be_encrypted) = record.decrypt(&entry.key, saver.keys())?;
@@ -160,7 +160,7 @@ impl Read {
             if anew {
                 saver.set_secret(entry.key.clone(), record.clone());
             }
-            if let Some((hash, _)) = body.as_ref().filter(|_| !is_secret(&of)) {
+            if let Some((hash, _)) = body.as_ref().filter(|_| !is_secret(of.as_str())) {
                 saver.bodies.read(&entry.key, *hash, record.content.is_some());
             }
             saver.note_gone(&entry.key, record.gone);

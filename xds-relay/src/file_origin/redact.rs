@@ -42,9 +42,8 @@ fn is_secret_header(name: &str) -> bool {
     name.contains("auth") || name.contains("cookie") || name.contains("key") || is_sensitive(&name)
 }
 
-/// All of a `Secret` is.
 fn is_secret(json: &Value) -> bool {
-    json.get("@type").and_then(Value::as_str).is_some_and(|type_url| type_url.ends_with(".Secret"))
+    json.get("@type").and_then(Value::as_str).is_some_and(xds_transport::is_secret)
 }
 
 /// An `Any` of a type that is not known: its bytes, in letters.
@@ -71,6 +70,7 @@ mod tests {
             } } },
             "headers": [{ "header": { "key": "Authorization", "value": "Bearer s3cret" } }, { "key": "a", "value": "b" }],
             "nested": { "@type": "x/T.Secret", "name": "s3cret" },
+            "listed": { "@type": "x/T.SecretCollection", "entries": ["s3cret"] },
             "list": [{ "inner": { "@type": "x/who.Knows", "value": "czNjcmV0" } }],
             "json_key": "s3cret",
             "@unknown": "czNjcmV0",

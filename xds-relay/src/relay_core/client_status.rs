@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use xds_transport::grpc::server::{ClientStatus, config_of_missing, config_of_resource};
+use xds_transport::is_secret;
 use xds_transport::wire::client_status::{ClientConfig, GenericXdsConfig};
 use xdstp_cache::{Interest, Stored, SubscriberId, TypeUrl};
 use xdstp_client::federation::Scope;
@@ -14,8 +15,6 @@ use crate::relay_core::client_look::{look, parts};
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::stream_entry::StreamEntry;
 
-/// Its resources are shown to nobody but those who asked for them.
-const SECRETS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
 /// How many names are looked at while a stream waits.
 const SLICE: usize = 256;
 
@@ -29,7 +28,7 @@ fn config(stream: &StreamEntry, contents: bool) -> ClientConfig {
     let mut configs = Vec::new();
     for (type_url, scope, id) in parts(stream) {
         let names: Vec<_> = wanted(&scope, id, &type_url).into_iter().collect();
-        let contents = contents && type_url.as_str() != SECRETS;
+        let contents = contents && !is_secret(type_url.as_str());
         names.chunks(SLICE).for_each(|names| add(stream, (&type_url, &scope, id), names, contents, &mut configs));
     }
     let node = lock(&stream.node).clone();

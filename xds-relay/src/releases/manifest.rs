@@ -222,6 +222,7 @@ mod tests {
             (secret, false, Types::Default, false),
             (secret, false, Types::All, false),
             ("other.example/envoy.api.v2.auth.Secret", false, Types::All, false),
+            (&format!("{secret}Collection"), false, Types::All, false),
         ] {
             assert_eq!(of(type_url, private, types), is_in, "{type_url} {private} {types:?}");
         }

@@ -1,5 +1,6 @@
 //! Which types of resources are in releases.
 
+use xds_transport::is_secret;
 use xdstp_cache::TypeUrl;
 
 /// Those that are in releases unless all are to be: what decides where requests go, and not where endpoints are.
@@ -11,7 +12,6 @@ const DEFAULT: [&str; 6] = [
     "envoy.config.cluster.v3.Cluster",
     "envoy.config.core.v3.TypedExtensionConfig",
 ];
-const SECRETS: [&str; 2] = ["envoy.extensions.transport_sockets.tls.v3.Secret", "envoy.api.v2.auth.Secret"];
 
 /// Which types of resources are in releases. What is in none is served as origins say it, whatever is frozen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,8 +41,7 @@ impl Types {
         let name = type_url.as_str().rsplit('/').next().unwrap_or_default();
         match self {
             Self::Default => DEFAULT.contains(&name),
-            // What somebody else calls a secret is one, too.
-            Self::All => !SECRETS.contains(&name) && !name.ends_with(".Secret"),
+            Self::All => !is_secret(name),
         }
     }
 }

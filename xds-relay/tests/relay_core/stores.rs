@@ -25,7 +25,7 @@ struct Troubled {
 impl Store for Troubled {
     fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
         if self.unreadable.load(Ordering::Relaxed) {
-            return Err(StoreError::Io(std::io::Error::other("no answer")));
+            return Err(std::io::Error::other("no answer").into());
         }
         self.inner.list(prefix)
     }
@@ -70,8 +70,8 @@ fn restart_later(world: &mut World, store: &Memory, there: &Arc<AtomicBool>) -> 
     world.restart_with(0, &text(DELTA), move |config, grouping, now, wall| {
         let open = move || {
             counted.fetch_add(1, Ordering::Relaxed);
-            let full = || StoreError::Io(std::io::Error::other("no space"));
-            if there.load(Ordering::Relaxed) { Ok(store.clone()) } else { Err(full()) }
+            let full = || std::io::Error::other("no space");
+            if there.load(Ordering::Relaxed) { Ok(store.clone()) } else { Err(full().into()) }
         };
         State::later(open, identities(config, grouping), xds_relay::state::keys(config).unwrap(), now, wall)
     });
@@ -258,6 +258,7 @@ fn no_secret_of_any_version_is_kept() {
     let of = [
         "type.googleapis.com/envoy.api.v2.auth.Secret",
         "example.com/envoy.extensions.transport_sockets.tls.v3.Secret",
+        "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.SecretCollection",
     ];
     let client = world.client(DELTA, "n1");
     for of in of {

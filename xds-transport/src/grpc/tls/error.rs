@@ -2,11 +2,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thiserror::Error;
 
 /// What TLS was to be made with is not good.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum TlsError {
     /// A file cannot be read: one line, without a source.
@@ -15,7 +16,7 @@ pub enum TlsError {
         /// The file.
         file: PathBuf,
         /// Why.
-        reason: io::Error,
+        reason: Arc<io::Error>,
     },
     /// A file is not what it should be.
     #[error("{}: {reason}", file.display())]

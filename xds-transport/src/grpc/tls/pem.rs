@@ -40,7 +40,7 @@ impl Pem {
     pub fn read(file: &Path) -> Result<Self, TlsError> {
         match read(file) {
             Ok(bytes) => Ok(Self { file: file.to_owned(), bytes }),
-            Err(reason) => Err(TlsError::Unreadable { file: file.to_owned(), reason }),
+            Err(reason) => Err(TlsError::Unreadable { file: file.to_owned(), reason: reason.into() }),
         }
     }
 
