@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
-use xds_transport::Frame;
+use xds_transport::wire::SelectorsByType;
+use xds_transport::{Frame, is_secret};
 use xdstp_cache::{Interest, Known, TypeUrl};
 
 use crate::federation::{Knows, Lack, Scope, ScopeKey, Unsaved};
@@ -31,14 +32,6 @@ const GONE: u64 = 3600;
 const LEFT: u64 = 600;
 /// Of how many names each, at most.
 const MOST_NAMES: usize = 100_000;
-
-/// What is kept encrypted or not at all, by the names of types: who has a key is who it says.
-const SECRETS: [&str; 2] = ["envoy.extensions.transport_sockets.tls.v3.Secret", "envoy.api.v2.auth.Secret"];
-
-/// Of whatever host the type is said to be.
-pub(crate) fn is_secret(of: &TypeUrl) -> bool {
-    of.as_str().rsplit('/').next().is_some_and(|name| SECRETS.contains(&name))
-}
 
 /// What is written, and is to be.
 #[derive(Default)]
@@ -87,7 +80,7 @@ impl Saver {
 
     /// Whether resources of a type are not kept.
     pub(crate) fn omits(&self, of: &TypeUrl) -> bool {
-        self.keys.is_none() && is_secret(of)
+        self.keys.is_none() && is_secret(of.as_str())
     }
 
     /// Writes what is known of a secret: nothing of it is kept with what others have.
@@ -121,11 +114,11 @@ impl Saver {
             Interest::Name(name) => authority.is_none_or(|authority| name.authority() == Some(authority)),
             Interest::Wildcard => true,
         };
-        let shared =
-            |known: &Known<Frame>| !matches!(known, Known::Present { resource, .. } if resource.value.do_not_cache());
-        let is_kept = is_kept && (known.is_empty() || known.iter().any(shared));
+        let kept =
+            |known: &Known<Frame>| !matches!(known, Known::Present { resource, .. } if !outlives(&resource.value));
+        let is_kept = is_kept && (known.is_empty() || known.iter().any(kept));
         let lack = if is_kept { lack } else { Lack::Gone };
-        let known: Vec<_> = known.into_iter().filter(|known| is_kept && shared(known)).collect();
+        let known: Vec<_> = known.into_iter().filter(|known| is_kept && kept(known)).collect();
         let key = scope.key_of(&of, &interest);
         let record = Record::of(known, at);
         self.unwanted.remove(&key);
@@ -147,7 +140,7 @@ impl Saver {
             _ => self.left.set(&key, None),
         }
         match record {
-            Some((mut record, body)) if is_secret(&of) => {
+            Some((mut record, body)) if is_secret(of.as_str()) => {
                 self.aliases.set(&key, &record.aliases);
                 (record.body, record.content) = (Vec::new(), body.map(|(_, content)| content));
                 self.set_secret(key, record);
@@ -340,6 +333,13 @@ fn commit(saver: &mut Saver, store: &dyn Store, at: Moment, more: bool) -> Resul
     let keys = saver.ops.len();
     (saver.ops, saver.bytes) = (Vec::new(), 0);
     Ok(Saved { keys, more })
+}
+
+/// Whether a resource is kept: not what is for one client alone, nor what says how others are to be asked for (DPDS), which is
+/// asked for first each time.
+fn outlives(content: &Frame) -> bool {
+    let says_how = content.decoded().is_some_and(|made| made.is::<SelectorsByType>());
+    !content.do_not_cache() && !says_how
 }
 
 #[cfg(test)]
