@@ -143,8 +143,8 @@ impl Bootstrap {
     /// When it cannot be read, or is wrong.
     pub fn from_file(file: impl AsRef<Path>) -> Result<Self, BootstrapError> {
         let file = file.as_ref();
-        let text =
-            fs::read_to_string(file).map_err(|reason| BootstrapError::Unreadable { file: file.to_owned(), reason })?;
+        let text = fs::read_to_string(file)
+            .map_err(|reason| BootstrapError::Unreadable { file: file.to_owned(), reason: reason.into() })?;
         Self::named(&file.display().to_string(), &text)
     }
 

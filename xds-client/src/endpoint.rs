@@ -78,7 +78,7 @@ pub struct Endpoint {
 }
 
 /// The address of an origin is not one.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum EndpointError {
     /// It is no URI.
@@ -87,7 +87,7 @@ pub enum EndpointError {
         /// The address.
         uri: String,
         /// Why.
-        source: transport::Error,
+        source: Arc<transport::Error>,
     },
     /// It asks for TLS, which this crate was built without: clear text in its place would be no favour.
     #[error("{uri:?}: this program was built without TLS; http://HOST:PORT speaks in clear text")]
@@ -133,7 +133,7 @@ impl Endpoint {
             Some(scheme) => return Err(EndpointError::Scheme { uri: uri.to_owned(), scheme: scheme.to_owned() }),
         };
         let transport = transport::Endpoint::from_shared(full)
-            .map_err(|source| EndpointError::Malformed { uri: uri.to_owned(), source })?;
+            .map_err(|source| EndpointError::Malformed { uri: uri.to_owned(), source: source.into() })?;
         let endpoint = Self::over(transport);
         #[cfg(feature = "rustls-any")]
         let endpoint = Self { tls: is_tls.then(Tls::default), ..endpoint };

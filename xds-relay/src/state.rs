@@ -39,7 +39,7 @@ pub fn identities(config: &Config, grouping: &dyn NodeGrouping) -> Identities {
 pub fn keys(config: &Config) -> Result<Option<Arc<Keys>>, KeysError> {
     let Some(Secrets::Encrypted(file)) = config.state.as_ref().map(|state| &state.secrets) else { return Ok(None) };
     let text = text_file::read(file).map_err(|error| match error {
-        Unread::File(reason) => KeysError::Unreadable { file: file.clone(), reason },
+        Unread::File(reason) => KeysError::Unreadable { file: file.clone(), reason: reason.into() },
         Unread::Text(_) => {
             KeysError::Bad { file: file.clone(), line: 1, problem: "no text; expected a key in each line" }
         }

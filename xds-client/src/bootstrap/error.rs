@@ -3,11 +3,12 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use thiserror::Error;
 
 /// A bootstrap cannot be read, and why.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum BootstrapError {
     /// Neither of the two variables of the environment is set.
@@ -19,7 +20,7 @@ pub enum BootstrapError {
         /// The file.
         file: PathBuf,
         /// Why.
-        reason: io::Error,
+        reason: Arc<io::Error>,
     },
     /// What it says is wrong.
     #[error("{from}:{wrong}")]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -17,7 +18,7 @@ pub struct Keys {
 }
 
 /// What secrets are to be kept with is not good.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysError {
     /// The file cannot be read.
@@ -26,7 +27,7 @@ pub enum KeysError {
         /// The file.
         file: PathBuf,
         /// Why.
-        reason: io::Error,
+        reason: Arc<io::Error>,
     },
     /// What is in it are no keys. What came instead is not said: it may be most of one.
     #[error("{}:{line}: {problem}", file.display())]

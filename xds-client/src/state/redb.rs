@@ -254,9 +254,9 @@ fn told(Failure(error): Failure) -> StoreError {
         redb::Error::UpgradeRequired(version) => StoreError::Format(format!("version {version} of the engine's")),
         redb::Error::Io(error) => match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => StoreError::Corrupt(error.to_string()),
-            _ => StoreError::Io(error),
+            _ => error.into(),
         },
-        redb::Error::PreviousIo | redb::Error::LockPoisoned(_) => StoreError::Io(io::Error::other("it failed before")),
+        redb::Error::PreviousIo | redb::Error::LockPoisoned(_) => io::Error::other("it failed before").into(),
         other => StoreError::Corrupt(other.to_string()),
     }
 }

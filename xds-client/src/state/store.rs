@@ -1,6 +1,7 @@
 //! What every engine does.
 
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -144,7 +145,7 @@ pub struct Event {
 }
 
 /// Why a store does not do what it should.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// Another process has it.
@@ -167,5 +168,11 @@ pub enum StoreError {
     Compacted,
     /// The file system says no.
     #[error("{0}")]
-    Io(#[from] io::Error),
+    Io(Arc<io::Error>),
+}
+
+impl From<io::Error> for StoreError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error.into())
+    }
 }

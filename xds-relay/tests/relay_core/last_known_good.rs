@@ -389,7 +389,7 @@ impl Store for Bad {
         self.largest.fetch_max(ops.len(), Ordering::Relaxed);
         drop(self.hangs.1.wait_while(self.hangs.0.lock().unwrap(), |hangs| *hangs).unwrap());
         if self.full.load(Ordering::Relaxed) {
-            return Err(StoreError::Io(std::io::Error::other("no space")));
+            return Err(std::io::Error::other("no space").into());
         }
         self.inner.commit(ops, compares)
     }
