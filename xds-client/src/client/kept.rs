@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use prost::Message;
+use tokio::runtime::Handle;
 use xds_transport::Protocol;
 use xds_transport::wire::Node;
 
@@ -72,10 +73,15 @@ impl Kept {
     pub(super) async fn flush(&self) -> Result<(), NotKept> {
         let not = |reason: &str| NotKept { reason: reason.into() };
         let keeping = self.keeping.as_ref().ok_or_else(|| not("nobody does"))?;
-        match tokio::time::timeout(PATIENCE, keeping.flush()).await {
-            Err(_) => return Err(not(&format!("the disk has not taken it within {} s", PATIENCE.as_secs()))),
-            Ok(false) => return Err(not("who does has failed, or is asked to by its own store")),
-            Ok(true) => {}
+        let is_flushed = match Handle::try_current() {
+            Ok(_) => tokio::time::timeout(PATIENCE, keeping.flush()).await.ok(),
+            // Whoever waits may be elsewhere than the client's streams.
+            Err(_) => keeping.flush_within(PATIENCE).await,
+        };
+        match is_flushed {
+            None => return Err(not(&format!("the disk has not taken it within {} s", PATIENCE.as_secs()))),
+            Some(false) => return Err(not("who does has failed, or is asked to by its own store")),
+            Some(true) => {}
         }
         self.state.trouble().map_or(Ok(()), |trouble| Err(not(&trouble)))
     }

@@ -1,7 +1,9 @@
 //! Writing what is known, once a second, on a thread that nobody waits for.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::task::Poll;
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -47,6 +49,28 @@ impl Keeping {
         }
         let (tell, told) = oneshot::channel();
         self.orders.send(tell).is_ok() && told.await.is_ok()
+    }
+
+    /// The same where there is no runtime, or nothing if it takes longer than this: a thread has the time.
+    pub(crate) async fn flush_within(&self, patience: Duration) -> Option<bool> {
+        let ((flushed, waits), (tell, mut late)) = (mpsc::channel::<()>(), oneshot::channel());
+        let wait = move || {
+            if waits.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+                let _ = tell.send(());
+            }
+        };
+        // Without it there would be no end to the wait.
+        if thread::Builder::new().name("state-flush".to_owned()).spawn(wait).is_err() {
+            return Some(false);
+        }
+        let mut flush = std::pin::pin!(self.flush());
+        let is_flushed = std::future::poll_fn(|cx| match flush.as_mut().poll(cx) {
+            Poll::Ready(is_flushed) => Poll::Ready(Some(is_flushed)),
+            Poll::Pending => Pin::new(&mut late).poll(cx).map(|_| None),
+        });
+        let is_flushed = is_flushed.await;
+        drop(flushed);
+        is_flushed
     }
 
     /// Writes what is not written yet, if the disk takes it soon.

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, ThreadId};
 
 use super::*;
-use crate::state::{Commit, Compare, Listing, Op, Revision, StoreError, Watch as Changes};
+use crate::state::{Commit, Compare, Keeping, Listing, Op, Revision, Saved, StoreError, Watch as Changes};
 
 /// A store that is at hand, or fails, or hangs for as long as somebody has the other end of a channel.
 #[derive(Clone, Default)]
@@ -23,7 +24,7 @@ impl Store for Slow {
         let hangs = self.hangs.lock().unwrap().take();
         hangs.into_iter().for_each(|until| _ = until.recv());
         match self.fails {
-            true => Err(StoreError::Io(io::Error::other("nobody is there"))),
+            true => Err(io::Error::other("nobody is there").into()),
             false => self.inner.list(prefix),
         }
     }
@@ -69,4 +70,46 @@ async fn who_flushes_to_a_disk_that_hangs_is_told_so() {
     // Nor is it waited for at the end.
     drop(client);
     drop(answers);
+}
+
+#[test]
+fn whoever_flushes_need_not_be_in_a_runtime() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let store = Slow::default();
+    let client = runtime.block_on(async { keeping(&store) });
+    wait_for(client.flush()).unwrap();
+    assert!(!store.inner.list("").unwrap().entries.is_empty());
+}
+
+#[test]
+fn whoever_flushes_without_a_runtime_waits_no_longer_than_it_says() {
+    let (answers, hangs) = mpsc::channel::<()>();
+    let keeping = Keeping::start(move |_, _| {
+        let _ = hangs.recv();
+        Ok(Saved::default())
+    });
+    let keeping = keeping.unwrap();
+    assert_eq!(wait_for(keeping.flush_within(Duration::from_millis(1))), None);
+    drop(answers);
+    assert_eq!(wait_for(keeping.flush_within(Duration::MAX)), Some(true));
+}
+
+/// Without any runtime.
+fn wait_for<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        thread::park();
+    }
+}
+
+struct Unpark(thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
 }
