@@ -65,7 +65,7 @@ impl Link {
             dialect,
             nudged,
             consumer,
-            upstream: Upstream::new(stream, Backoff::default(), now),
+            upstream: Upstream::new(stream, Backoff::grpc(), now),
             far_end: None,
         }
     }

@@ -230,7 +230,7 @@ fn d10_what_is_as_it_was_is_no_news_the_node_is_said_once_and_a_stream_that_ends
         assert_eq!(sent.iter().filter(|request| request.node.is_some()).count(), 1, "{protocol:?}: {sent:?}");
         world.top().end_streams();
         // The longest that the first wait may be.
-        world.network.pass(Duration::from_millis(500));
+        world.network.pass(Duration::from_millis(1200));
         assert_eq!((world.top().opened(), heard(&mut watch)), (2, vec![]), "{protocol:?}");
     }
 }

@@ -58,7 +58,7 @@ fn s046_after_a_stream_without_an_answer_the_next_one_waits_longer_each_time_and
         let mut watches = [world.watch("x"), world.watch("y")];
         world.top().take_requests();
         // Waits of the network are the longest that they may be.
-        for (attempt, wait) in [(1, 500), (2, 1000), (3, 2000), (4, 4000)] {
+        for (attempt, wait) in [(1, 1200), (2, 1920), (3, 3072), (4, 4916)] {
             world.top().end_streams();
             world.network.pass(Duration::from_millis(wait - 1));
             assert_eq!(world.top().opened(), attempt, "{protocol:?} {wait}");
@@ -79,7 +79,7 @@ fn s046_after_a_stream_without_an_answer_the_next_one_waits_longer_each_time_and
         // What was answered may end: the next stream does not wait for long.
         world.top().take_requests();
         world.top().end_streams();
-        world.network.pass(Duration::from_millis(500));
+        world.network.pass(Duration::from_millis(1200));
         assert_eq!((world.top().opened(), heard(&mut watches[0]).len()), (6, 0), "{protocol:?}");
     }
 }
@@ -103,7 +103,7 @@ fn s050_the_node_is_in_the_first_request_of_each_stream_and_in_no_other() {
             let told = heard(&mut watches[2]);
             assert_eq!(told.last().unwrap(), &format!("put x {stream}"), "{protocol:?}");
             world.top().end_streams();
-            world.network.pass(Duration::from_secs(1));
+            world.network.pass(Duration::from_secs(2));
             assert_eq!(world.top().opened(), stream + 1);
             drop(late);
         }
