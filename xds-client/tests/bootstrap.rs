@@ -101,6 +101,35 @@ async fn rule_092_of_a_list_whose_first_server_is_away_the_second_is_asked_at_it
 }
 
 #[tokio::test]
+async fn r006_a_server_that_cannot_be_spoken_to_as_it_says_leaves_its_list_the_others() {
+    let (address, _, _shared) = serve(&["x"]).await;
+    let unsupported = || bootstrap::Server::new("127.0.0.1:1", ChannelCreds::GoogleDefault);
+    let bootstrap = Bootstrap::new(unsupported()).with_server(insecure(address));
+    let client = Client::from_bootstrap(bootstrap).unwrap();
+    assert_eq!(put(&mut client.watch(CDS, "x")).await, "x");
+    // Where there is no other, that is said at once.
+    let told = Client::from_bootstrap(Bootstrap::new(unsupported())).unwrap().watch(CDS, "x").try_next();
+    assert!(matches!(told, Some(Event::Failed { error: Error::Unusable { .. }, .. })), "{told:?}");
+}
+
+#[cfg(feature = "tls")]
+#[tokio::test]
+async fn r007_a_server_whose_files_are_not_there_yet_is_one_that_cannot_be_reached_yet() {
+    let (address, _, _shared) = serve(&["x"]).await;
+    let mut files = bootstrap::TlsFiles::default();
+    files.ca_certificate = Some("no/such/ca.pem".into());
+    let awaits_files = bootstrap::Server::new("127.0.0.1:1", ChannelCreds::Tls(files));
+    let client = Client::from_bootstrap(Bootstrap::new(awaits_files.clone())).unwrap();
+    let mut watch = client.watch(CDS, "x");
+    let told = watch.changed().await;
+    let Event::Failed { error: Error::Unreachable { reason, .. }, .. } = told else { panic!("{told:?}") };
+    assert!(reason.contains("no/such/ca.pem"), "{reason}");
+    // Another of its list is asked meanwhile.
+    let client = Client::from_bootstrap(Bootstrap::new(awaits_files).with_server(insecure(address))).unwrap();
+    assert_eq!(put(&mut client.watch(CDS, "x")).await, "x");
+}
+
+#[tokio::test]
 async fn a_watch_is_a_stream_that_ends_where_nothing_can_come() {
     let (address, _, _shared) = serve(&["x"]).await;
     let client = Client::from_bootstrap(Bootstrap::new(insecure(address))).unwrap();
@@ -131,4 +160,15 @@ fn without_a_runtime_there_is_an_error_and_no_panic() {
     let client = Client::connect(Endpoint::new("127.0.0.1:1").unwrap());
     let told = client.watch(CDS, "x").try_next();
     assert!(matches!(told, Some(Event::Failed { error: Error::Unusable { .. }, .. })), "{told:?}");
+}
+
+#[test]
+fn errors_are_values_that_clone() {
+    fn clones<E: std::error::Error + Clone + Send + Sync + 'static>() {}
+    clones::<Error>();
+    clones::<BuildError>();
+    clones::<bootstrap::BootstrapError>();
+    clones::<xdstp_client::ServerError>();
+    clones::<xdstp_client::EndpointError>();
+    clones::<xdstp_client::state::StoreError>();
 }

@@ -3,7 +3,6 @@
 mod documents;
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 #[cfg(feature = "state")]
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -63,7 +62,7 @@ pub struct Builder {
 }
 
 /// There is no client to be had.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// Nothing drives its streams.
@@ -77,7 +76,7 @@ impl Builder {
             bootstrap,
             protocol: Protocol::Delta,
             rules: Arc::new(TypeRules::envoy()),
-            backoff: Backoff::default(),
+            backoff: Backoff::grpc(),
             idle: IDLE,
             agent: (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             client_scope: String::new(),
@@ -119,7 +118,7 @@ impl Builder {
         Self { rules, ..self }
     }
 
-    /// Waits like this between attempts.
+    /// Waits like this between attempts: as [gRPC](Backoff::grpc) does otherwise.
     #[must_use]
     pub fn backoff(self, backoff: Backoff) -> Self {
         Self { backoff, ..self }
@@ -315,18 +314,25 @@ impl Builder {
         let brought = self.brought.count();
         let (mut pools, mut all) = (vec![Vec::new(); brought], vec![Vec::new(); brought]);
         // One server has one connection, whatever others stand beside it in a list.
-        let mut shared: HashMap<Server, Pool> = HashMap::new();
+        let mut shared: HashMap<Server, Result<Pool, WatchError>> = HashMap::new();
         let lists = Lists::of(&self.bootstrap, &self.brought, |servers| {
-            let mut of_list = Vec::new();
+            let mut usable = Vec::new();
+            let mut unusable = Vec::new();
             for server in servers {
-                let pool = match shared.entry(server.clone()) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(new) => new.insert(self.pool(server, node)?),
-                };
-                of_list.push(pool.clone());
+                let pool = shared.entry(server.clone()).or_insert_with(|| self.pool(server, node));
+                match pool {
+                    Ok(pool) => usable.push((pool.clone(), server.clone())),
+                    Err(error) => unusable.push(error.clone()),
+                }
             }
+            if let (true, Some(error)) = (usable.is_empty(), unusable.first()) {
+                return Err(error.clone());
+            }
+            // Others of the list are asked in their place.
+            unusable.iter().for_each(|error| tracing::warn!("a server is passed over: {error}"));
+            let (of_list, servers) = usable.into_iter().unzip();
             pools.push(of_list);
-            all.push(servers.to_vec());
+            all.push(servers);
             Ok(all.len() - 1)
         });
         Made::by(Servers { pools, runtime }, lists, all)
@@ -338,7 +344,7 @@ impl Builder {
             node: node.id.as_str().into(),
             reason: chain(&error).into(),
         };
-        let endpoint = Endpoint::of_server(server).map_err(unusable)?;
+        let endpoint = Endpoint::of_server_unread(server).map_err(unusable)?;
         let endpoint = endpoint.with_protocol(self.protocol).with_node(node);
         let endpoint = endpoint.with_type_rules(self.rules.clone()).with_backoff(self.backoff.clone());
         let endpoint = match server.features().draft_dynamic_parameters {

@@ -15,7 +15,7 @@ use crate::token::{TokenError, TokenFile};
 use crate::unix_address::UnixAddress;
 
 /// A server of a bootstrap cannot be spoken to as it says.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum ServerError {
     /// Its address is none.
@@ -43,15 +43,19 @@ impl Endpoint {
     /// # Errors
     /// It is spoken to in another way than is known here, its address is none, or its files are not good.
     pub fn of_server(server: &Server) -> Result<Self, ServerError> {
+        let endpoint = Self::of_server_unread(server)?;
+        #[cfg(feature = "rustls-any")]
+        endpoint.check_files()?;
+        Ok(endpoint)
+    }
+
+    /// The same, where its files may become good: they are read for each connection and each stream anyway.
+    pub(crate) fn of_server_unread(server: &Server) -> Result<Self, ServerError> {
         let endpoint = Self::new(&address(server.uri()))?;
         let endpoint = match server.channel_creds() {
             ChannelCreds::Insecure => endpoint,
             #[cfg(feature = "rustls-any")]
-            ChannelCreds::Tls(files) => {
-                let tls = Tls::from_files(files.clone());
-                tls.check()?;
-                endpoint.with_tls(tls)
-            }
+            ChannelCreds::Tls(files) => endpoint.with_tls(Tls::from_files(files.clone())),
             #[cfg(not(feature = "rustls-any"))]
             ChannelCreds::Tls(_) => {
                 return Err(ServerError::Unsupported { what: "tls, without which this program was built," });
@@ -64,13 +68,19 @@ impl Endpoint {
     /// Its calls carry what the bootstrap says, all of it (gRFC A97).
     #[cfg(feature = "rustls-any")]
     fn calling_as(self, server: &Server) -> Result<Self, ServerError> {
-        server.call_creds().iter().try_fold(self, |endpoint, CallCreds::JwtTokenFile(file)| {
-            let token = TokenFile::new(file);
-            match token.check() {
-                // There may be another by the time it is needed.
-                Ok(()) | Err(TokenError::Expired { .. }) => Ok(endpoint.with_token(token)?),
-                Err(error) => Err(error.into()),
-            }
+        server
+            .call_creds()
+            .iter()
+            .try_fold(self, |endpoint, CallCreds::JwtTokenFile(file)| Ok(endpoint.with_token(TokenFile::new(file))?))
+    }
+
+    #[cfg(feature = "rustls-any")]
+    fn check_files(&self) -> Result<(), ServerError> {
+        self.tls.iter().try_for_each(Tls::check)?;
+        self.tokens.iter().try_for_each(|token| match token.check() {
+            // There may be another by the time it is needed.
+            Ok(()) | Err(TokenError::Expired { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
         })
     }
 
