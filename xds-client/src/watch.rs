@@ -1,5 +1,6 @@
 //! What a program holds to see resources change.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -8,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 use xdstp_cache::Interest;
+use xdstp_uri::ResourceName;
 
 use crate::error::Error;
 use crate::event::Event;
@@ -23,6 +25,8 @@ use crate::resource::{Content, Raw};
 /// [`Stream`], of [raw](Raw) resources or of those of a [type](crate::Resource).
 pub struct Watch<R: Content = Raw> {
     state: State,
+    /// What came before anybody read it, and cannot be read: there is nothing of it to go on with. Most have none.
+    unread: Option<Box<BTreeSet<ResourceName>>>,
     content: PhantomData<fn() -> R>,
 }
 
@@ -34,11 +38,11 @@ enum State {
 
 impl<R: Content> Watch<R> {
     pub(crate) fn new(found: Box<dyn Find>) -> Self {
-        Self { state: State::Watching(found), content: PhantomData }
+        Self { state: State::Watching(found), unread: None, content: PhantomData }
     }
 
     pub(crate) fn never(error: Error) -> Self {
-        Self { state: State::Never(Some(Box::new(error))), content: PhantomData }
+        Self { state: State::Never(Some(Box::new(error))), unread: None, content: PhantomData }
     }
 
     /// What is watched: of a list collection or a part of it, the list; nothing, if what was to be cannot be asked for.
@@ -58,20 +62,21 @@ impl<R: Content> Watch<R> {
         }
     }
 
-    /// The server that counts now for what is watched, of those of its authority; nothing, if it cannot be asked for.
+    /// The server that counts now for what is watched, of those of its authority, or of that which a redirect or an alternative
+    /// leads to; nothing, if it cannot be asked for.
     pub fn server(&self) -> Option<Arc<str>> {
         match &self.state {
-            State::Watching(found) => Some(found.first().server()),
+            State::Watching(found) => Some(found.source().server()),
             State::Never(_) => None,
         }
     }
 
     /// Whether what is held of it is from before a restart, and its server has not said yet that it is so: of a collection,
-    /// whether anything of its authority is. Its server has spoken of what it says is gone, and the program uses on: that is not
+    /// whether anything of its authority is, or of what its members lead to. Its server has spoken of what it says is gone, and the program uses on: that is not
     /// stale, and [`status`](Self::status) says what it is.
     pub fn is_stale(&self) -> bool {
         match &self.state {
-            State::Watching(found) => found.first().is_stale(),
+            State::Watching(found) => found.is_stale(),
             State::Never(_) => false,
         }
     }
@@ -96,7 +101,7 @@ impl<R: Content> Watch<R> {
     #[cfg(feature = "lrs")]
     pub fn load_reporter(&self) -> Result<LoadReporter, LoadError> {
         match &self.state {
-            State::Watching(found) => found.first().load_reporter(),
+            State::Watching(found) => found.source().load_reporter(),
             State::Never(_) => Err(LoadError::NotWatched),
         }
     }
@@ -122,27 +127,55 @@ impl<R: Content> Watch<R> {
         match &mut self.state {
             State::Never(error) => Poll::Ready(error.take().map(|error| Event::Failed { name: None, error: *error })),
             State::Watching(found) => match found.next(waker) {
-                Some(told) => Poll::Ready(Some(event::<R>(told))),
+                Some(told) => Poll::Ready(Some(self.event(told))),
                 None => Poll::Pending,
             },
         }
     }
-}
 
-fn event<R: Content>(told: Told) -> Event<R::Value> {
-    match told {
-        Told::Put { name, resource } => match R::value(&resource.value) {
-            Ok(value) => Event::Put { name, version: resource.version, resource: value },
-            Err(reason) => {
-                let error = Error::Invalid { version: resource.version, reason: reason.as_str().into() };
-                Event::Failed { name: Some(name), error }
+    fn event(&mut self, told: Told) -> Event<R::Value> {
+        match told {
+            Told::Put { name, resource } => match R::value(&resource.value) {
+                Ok(value) => {
+                    self.forget(&name);
+                    Event::Put { name, version: resource.version, resource: value }
+                }
+                Err(reason) => {
+                    let error = Error::Invalid { version: resource.version, reason: reason.as_str().into() };
+                    self.unread.get_or_insert_default().insert(name.clone());
+                    Event::Failed { name: Some(name), error }
+                }
+            },
+            Told::Gone { name } => {
+                self.forget(&name);
+                Event::Removed { name }
             }
-        },
-        Told::Gone { name } => Event::Removed { name },
-        Told::Failed { name, error, held: true, .. } => Event::Ambient { name, error: Some(error) },
-        Told::Failed { name, error, held: false, .. } => Event::Failed { name, error },
-        Told::Cleared { name } => Event::Ambient { name, error: None },
-        Told::Answered => Event::Answered,
+            Told::Failed { name, error, held: true, .. } if !self.lacks(name.as_ref()) => {
+                Event::Ambient { name, error: Some(error) }
+            }
+            Told::Failed { name, error, .. } => Event::Failed { name, error },
+            Told::Cleared { name } => Event::Ambient { name, error: None },
+            Told::Answered => Event::Answered,
+        }
+    }
+
+    /// Whether a resource, or the one that is watched, is there and cannot be read.
+    fn lacks(&self, name: Option<&ResourceName>) -> bool {
+        let Some(unread) = &self.unread else { return false };
+        match (name, &self.state) {
+            (Some(name), _) => unread.contains(name),
+            (None, State::Watching(found)) => found.is_one(),
+            (None, State::Never(_)) => false,
+        }
+    }
+
+    fn forget(&mut self, name: &ResourceName) {
+        if let Some(unread) = &mut self.unread {
+            unread.remove(name);
+            if unread.is_empty() {
+                self.unread = None;
+            }
+        }
     }
 }
 

@@ -119,6 +119,20 @@ impl Find for Alternative {
         self.first.first_mut()
     }
 
+    fn source(&self) -> &Asked {
+        match &self.other {
+            Some(other) if other.used => other.found.source(),
+            _ => self.first.source(),
+        }
+    }
+
+    fn is_stale(&self) -> bool {
+        match &self.other {
+            Some(other) if other.used => other.found.is_stale(),
+            _ => self.first.is_stale(),
+        }
+    }
+
     fn is_one(&self) -> bool {
         true
     }

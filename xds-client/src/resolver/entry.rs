@@ -61,6 +61,8 @@ impl Find for Entry {
                     if !held {
                         self.told = None;
                     }
+                    // The list may be there, and be without it.
+                    let held = self.told.is_some();
                     Some(Told::Failed { name: name.and_then(|_| self.name()), error, held, keeps })
                 }
                 Told::Cleared { name } => Some(Told::Cleared { name: name.and_then(|_| self.name()) }),
@@ -79,6 +81,14 @@ impl Find for Entry {
 
     fn first_mut(&mut self) -> &mut Asked {
         self.directory.first_mut()
+    }
+
+    fn source(&self) -> &Asked {
+        self.directory.source()
+    }
+
+    fn is_stale(&self) -> bool {
+        self.directory.is_stale()
     }
 
     fn is_one(&self) -> bool {

@@ -20,6 +20,16 @@ pub(crate) trait Find: Send {
     fn first(&self) -> &Asked;
     fn first_mut(&mut self) -> &mut Asked;
 
+    /// What that came from which is told of it, or is awaited: what a redirect or an alternative leads to.
+    fn source(&self) -> &Asked {
+        self.first()
+    }
+
+    /// Whether any of what is told of it is known from before a restart only.
+    fn is_stale(&self) -> bool {
+        self.source().is_stale()
+    }
+
     /// Whether it is one resource, by its name.
     fn is_one(&self) -> bool;
 }

@@ -82,6 +82,10 @@ impl Followed {
                 }
                 None => Some(Told::Answered),
             },
+            // What is held of it leads elsewhere, and there is nothing there.
+            Told::Failed { name, error, held: true, keeps } if !self.told && self.is_one() => {
+                Some(Told::Failed { name, error, held: false, keeps })
+            }
             told => Some(told),
         }
     }
@@ -128,7 +132,11 @@ impl Find for Followed {
             return Some(told);
         }
         let (name, told) = targets.parts.next(waker, Target::next)?;
-        self.told = self.told || matches!(told, Told::Put { .. });
+        match told {
+            Told::Put { .. } => self.told = true,
+            Told::Failed { held: false, .. } => self.told = false,
+            _ => {}
+        }
         Some(told.of(&name))
     }
 
@@ -138,6 +146,17 @@ impl Find for Followed {
 
     fn first_mut(&mut self) -> &mut Asked {
         &mut self.asked
+    }
+
+    fn source(&self) -> &Asked {
+        let targets = self.targets.iter().filter(|_| self.is_one());
+        let target = targets.flat_map(|targets| targets.parts.all()).next();
+        target.map_or(&self.asked, |target| target.found.source())
+    }
+
+    fn is_stale(&self) -> bool {
+        let mut targets = self.targets.iter().flat_map(|targets| targets.parts.all());
+        self.asked.is_stale() || targets.any(|target| target.found.is_stale())
     }
 
     fn is_one(&self) -> bool {

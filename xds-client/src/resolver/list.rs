@@ -13,7 +13,6 @@ use super::find::{Find, Opens};
 use super::parts::Parts;
 use super::told::Told;
 use crate::client::Inner;
-use crate::error::Error;
 #[cfg(test)]
 use crate::federation::faults::{Fault, planted};
 use crate::federation::{Entry, Listed};
@@ -76,7 +75,11 @@ impl List {
                     self.queue.extend(amiss.map(|name| Told::Cleared { name }));
                     self.look(&listed);
                 }
-                Err(error) => self.fail(Some(name), error, self.answered, true),
+                Err(error) => {
+                    let held = self.answered;
+                    self.amiss = held.then(|| Some(name.clone()));
+                    self.queue.push_back(Told::Failed { name: Some(name), error, held, keeps: true });
+                }
             },
             Told::Failed { name, error, held, keeps } => {
                 if !held {
@@ -85,7 +88,10 @@ impl List {
                     self.awaited.clear();
                     (self.answers, self.answered) = (false, false);
                 }
-                self.fail(name, error, held, keeps);
+                // Where none of its members is, there is nothing to go on with.
+                let has_any = self.answered || self.members.values().any(Member::is_told);
+                self.amiss = held.then(|| name.clone());
+                self.queue.push_back(Told::Failed { name, error, held: held && has_any, keeps });
             }
             Told::Cleared { name } => {
                 self.amiss = None;
@@ -93,11 +99,6 @@ impl List {
             }
             Told::Gone { .. } | Told::Answered => {}
         }
-    }
-
-    fn fail(&mut self, name: Option<ResourceName>, error: Error, held: bool, keeps: bool) {
-        self.amiss = held.then(|| name.clone());
-        self.queue.push_back(Told::Failed { name, error, held, keeps });
     }
 
     /// The list is new: what comes is told before what goes.
@@ -192,6 +193,14 @@ impl Find for List {
 
     fn first_mut(&mut self) -> &mut Asked {
         self.directory.first_mut()
+    }
+
+    fn source(&self) -> &Asked {
+        self.directory.source()
+    }
+
+    fn is_stale(&self) -> bool {
+        self.directory.is_stale() || self.elsewhere.all().any(|found| found.is_stale())
     }
 
     fn is_one(&self) -> bool {

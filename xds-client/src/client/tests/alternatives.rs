@@ -151,3 +151,17 @@ fn r083_an_alternative_is_one_resource_of_the_same_type() {
         [format!("failed {}: authority \"stranger\" is not in the bootstrap (as node \"me\")", at.cloud)]
     );
 }
+
+#[test]
+fn r083_whose_server_counts_is_that_of_the_alternative_while_it_is_used() {
+    let at = Premises::new(KEEPS);
+    at.world.put_other(CDS, &at.onprem, "1");
+    at.away();
+    let mut watch = at.watch();
+    assert_eq!(at.world.follow(&mut watch), [format!("put {} 1", at.cloud)]);
+    assert_eq!(watch.server().as_deref(), Some(OTHER));
+    at.world.put(CDS, &at.cloud, "2");
+    at.back();
+    assert_eq!(at.world.follow(&mut watch).last().unwrap(), &format!("put {} 2", at.cloud));
+    assert_eq!(watch.server().as_deref(), Some(TOP));
+}

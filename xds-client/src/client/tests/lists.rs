@@ -268,3 +268,27 @@ fn r081_who_watches_lists_as_resources_has_them_as_they_come() {
     world.put_list("foo", "1", &[inline("bar", "1")]);
     assert_eq!(world.follow(&mut world.watch_raw(LISTS, &list("foo"))), [format!("put {} 1", list("foo"))]);
 }
+
+#[test]
+fn r081_who_has_a_list_and_none_of_its_members_has_nothing_to_go_on_with() {
+    let world = World::new();
+    let list = xdstp("a", LISTS, "all");
+    let there = xdstp("other", CDS, "x");
+    world.top().put(LISTS, &list, "1", &of_elsewhere(std::slice::from_ref(&there)));
+    world.other().be_silent(true);
+    let mut watches = [world.watch(&list), world.watch(&format!("{list}#entry=x"))];
+    let told = watches.each_mut().map(|watch| world.follow(watch));
+    assert_eq!(told, [vec![], vec!["failed x: absent".to_owned()]]);
+    world.top().go_down("away");
+    world.network.pass(redirects::SOON);
+    let lost = || vec!["failed all: unreachable (away)".to_owned()];
+    assert_eq!(watches.each_mut().map(|watch| world.follow(watch)), [lost(), lost()]);
+    // An empty list is something.
+    world.top().come_up();
+    world.top().put(LISTS, &list, "2", &of_elsewhere(&[]));
+    world.network.pass(redirects::SOON);
+    assert_eq!(world.follow(&mut watches[0]), ["cleared all", "answered"]);
+    world.top().go_down("away");
+    world.network.pass(redirects::SOON);
+    assert_eq!(world.follow(&mut watches[0]), ["ambient all: unreachable (away)"]);
+}

@@ -216,3 +216,55 @@ fn r082_who_waits_is_woken_by_what_a_redirect_leads_to() {
         assert!(poll().is_ready());
     }
 }
+
+#[test]
+fn r082_whose_server_counts_is_that_of_what_a_redirect_leads_to() {
+    let world = World::new();
+    let (here, there) = (cluster("a", "bar"), cluster("other", "baz"));
+    world.redirect(&here, "1", &there);
+    world.put_other(CDS, &there, "1");
+    let mut watch = world.watch(&here);
+    assert_eq!(watch.server().as_deref(), Some(TOP));
+    assert_eq!(world.follow(&mut watch), [format!("put {here} 1")]);
+    assert_eq!(watch.server().as_deref(), Some(OTHER));
+    world.put(CDS, &here, "2");
+    assert_eq!(world.follow(&mut watch), [format!("put {here} 2")]);
+    assert_eq!(watch.server().as_deref(), Some(TOP));
+}
+
+/// Longer than the first wait for another stream: that one is gone (rule 48), and no name has had its time.
+pub(super) const SOON: Duration = Duration::from_secs(5);
+
+#[test]
+fn r082_who_has_a_redirect_and_nothing_of_what_it_leads_to_has_nothing_to_go_on_with() {
+    let world = World::new();
+    let (here, there) = (cluster("a", "bar"), cluster("other", "baz"));
+    world.redirect(&here, "1", &there);
+    world.other().be_silent(true);
+    let mut watch = world.watch(&here);
+    assert_eq!(world.follow(&mut watch), [""; 0]);
+    world.top().go_down("away");
+    world.network.pass(SOON);
+    assert_eq!(world.follow(&mut watch), ["failed all: unreachable (away)"]);
+    world.top().come_up();
+    world.other().be_silent(false);
+    world.put_other(CDS, &there, "1");
+    world.redirect(&here, "2", &there);
+    world.network.pass(SOON);
+    assert_eq!(world.follow(&mut watch).last().unwrap(), &format!("put {here} 1"));
+    world.top().go_down("away");
+    world.network.pass(SOON);
+    assert_eq!(world.follow(&mut watch), ["ambient all: unreachable (away)"]);
+    // What it led to is gone for good, where that is no longer used on.
+    let world = World::of(Protocol::Delta, DROPS);
+    world.redirect(&here, "1", &there);
+    world.put_other(CDS, &there, "1");
+    let mut watch = world.watch(&here);
+    assert_eq!(world.follow(&mut watch), [format!("put {here} 1")]);
+    world.other().remove(CDS, &there);
+    world.network.settle();
+    assert_eq!(world.follow(&mut watch), [format!("failed {here}: absent")]);
+    world.top().go_down("away");
+    world.network.pass(SOON);
+    assert_eq!(world.follow(&mut watch), ["failed all: unreachable (away)"]);
+}
