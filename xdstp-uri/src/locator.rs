@@ -317,6 +317,35 @@ impl<'a> Locator<'a> {
         Locator::parse(&text).map(Locator::into_owned)
     }
 
+    /// The same locator with these context parameters in place of its own.
+    ///
+    /// # Errors
+    /// It becomes too long.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::{ContextParams, Locator};
+    ///
+    /// let locator = Locator::parse("xdstp://a/T/x?k=1#alt=xdstp://b/T/x")?;
+    /// let params = ContextParams::compose(&ContextParams::default(), &locator.context_params(), [], [("vip", "1.2.3.4")])?;
+    /// let computed = locator.with_context_params(&params)?;
+    /// assert_eq!(computed.to_string(), "xdstp://a/T/x?k=1&xds.resource.vip=1.2.3.4#alt=xdstp://b/T/x");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    pub fn with_context_params(&self, params: &ContextParams<'_>) -> Result<Locator<'static>, ParseError> {
+        let mut text = self.without_directives().without_params();
+        if !params.is_empty() {
+            text.push('?');
+            text.push_str(&params.to_canonical());
+        }
+        let canonical = self.to_canonical();
+        if let Some((_, directives)) = canonical.split_once('#') {
+            text.push('#');
+            text.push_str(directives);
+        }
+        Locator::parse(&text).map(Locator::into_owned)
+    }
+
     /// Refuses parameters that nobody may write into a URL, here or in an `alt=`.
     ///
     /// TP1 keeps the namespace `xds.` for parameters that clients compute, and keys that start with a character that is
