@@ -12,13 +12,21 @@ pub struct SocketAddress {
     #[prost(uint32, tag = "3")]
     pub port_value: u32,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ConfigSource {
+    #[prost(message, repeated, tag = "7")]
+    pub authorities: ::prost::alloc::vec::Vec<config_source::Authority>,
     #[prost(oneof = "config_source::ConfigSourceSpecifier", tags = "1, 8, 2, 3, 5")]
     pub config_source_specifier: ::core::option::Option<config_source::ConfigSourceSpecifier>,
 }
 /// Nested message and enum types in `ConfigSource`.
 pub mod config_source {
+    /// Those whose names it may be used for: an xds.core.v3.Authority each.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Authority {
+        #[prost(string, tag = "1")]
+        pub name: ::prost::alloc::string::String,
+    }
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum ConfigSourceSpecifier {
         #[prost(string, tag = "1")]
