@@ -1,5 +1,6 @@
 //! The client that programs use.
 
+mod beside;
 mod brought;
 mod builder;
 mod directory;
@@ -143,7 +144,8 @@ impl Client {
     /// ```
     #[must_use]
     pub fn selecting(&self, selector: impl Into<Selector>) -> Self {
-        Self(Arc::new(Inner { shared: self.0.shared.clone(), own: selector.into() }))
+        let (shared, beside) = (self.0.shared.clone(), self.0.beside.clone());
+        Self(Arc::new(Inner { shared, own: selector.into(), beside }))
     }
 
     /// A client of one server, of which what it says is kept in a directory, as by [`Builder::state`].

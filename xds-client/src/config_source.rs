@@ -25,6 +25,16 @@ pub enum ConfigSource {
     SelfConfigSource,
 }
 
+/// A [`ConfigSource`] that stands beside a name, with the authorities whose names it has: see
+/// [`Client::beside`](crate::Client::beside).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdjacentSource {
+    /// Which it is.
+    pub source: ConfigSource,
+    /// The authorities that it may be used for (TP1), as they are written there.
+    pub authorities: Vec<String>,
+}
+
 /// Why a config source is of no use.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
@@ -49,8 +59,12 @@ impl ConfigSource {
     /// # Errors
     /// When it is neither `ads` nor `self`.
     pub fn parse(message: &[u8]) -> Result<Self, ConfigSourceError> {
+        AdjacentSource::parse(message).map(|adjacent| adjacent.source)
+    }
+
+    fn of(specifier: Option<ConfigSourceSpecifier>) -> Result<Self, ConfigSourceError> {
         let unsupported = |field| Err(ConfigSourceError::Unsupported { field });
-        match wire::ConfigSource::decode(message)?.config_source_specifier {
+        match specifier {
             Some(ConfigSourceSpecifier::Ads(_)) => Ok(Self::Ads),
             Some(ConfigSourceSpecifier::Self_(_)) => Ok(Self::SelfConfigSource),
             Some(ConfigSourceSpecifier::Path(_)) => unsupported("path"),
@@ -61,9 +75,28 @@ impl ConfigSource {
     }
 }
 
+impl AdjacentSource {
+    /// Reads an encoded one.
+    ///
+    /// # Errors
+    /// When it is neither `ads` nor `self`.
+    pub fn parse(message: &[u8]) -> Result<Self, ConfigSourceError> {
+        let wire::ConfigSource { config_source_specifier, authorities } = wire::ConfigSource::decode(message)?;
+        let authorities = authorities.into_iter().map(|authority| authority.name).collect();
+        Ok(Self { source: ConfigSource::of(config_source_specifier)?, authorities })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_source_beside_a_name_lists_authorities() {
+        let adjacent = AdjacentSource::parse(b"\x3a\x03\x0a\x01a\x1a\x00\x3a\x03\x0a\x01b").unwrap();
+        assert_eq!((adjacent.source, adjacent.authorities), (ConfigSource::Ads, vec!["a".to_owned(), "b".to_owned()]));
+        assert!(AdjacentSource::parse(b"\x3a\x03\x0a\x01a").is_err());
+    }
 
     #[test]
     fn r029_a_config_source_is_ads_or_self_and_another_is_named() {

@@ -33,7 +33,7 @@ pub use client::NotKept;
 #[cfg(feature = "metrics")]
 pub use client::Recorded;
 pub use client::{BuildError, Builder, Client, Metrics, ResourceCount, Single, Transport};
-pub use config_source::{ConfigSource, ConfigSourceError};
+pub use config_source::{AdjacentSource, ConfigSource, ConfigSourceError};
 pub use endpoint::{Endpoint, EndpointError, ServerError};
 pub use error::Error;
 pub use event::Event;

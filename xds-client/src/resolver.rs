@@ -53,8 +53,16 @@ pub(crate) fn resolve(client: &Arc<Inner>, type_url: &TypeUrl, text: &str) -> Re
     // To who does not read documents, what begins so is an old-style name.
     let is_document =
         || [Scheme::File, Scheme::Http].iter().any(|scheme| is_of(text, *scheme) && client.reads(*scheme));
-    if text.starts_with("xdstp:") && text.contains('#') || is_document() {
+    let is_name = text.starts_with("xdstp:");
+    if is_name && (text.contains('#') || client.has_attributes()) {
+        let to = client.attributed(&Locator::parse(text).map_err(bad)?)?;
+        return locate(client, type_url, &to, Wanted::List, 0);
+    }
+    if is_document() {
         return locate(client, type_url, &Locator::parse(text).map_err(bad)?, Wanted::List, 0);
+    }
+    if client.has_attributes() {
+        return Err(Error::BadName { reason: "only xdstp: names have attributes".into() });
     }
     find(client, type_url, ResourceName::parse(text).map_err(bad)?, 0)
 }
@@ -105,7 +113,7 @@ fn locate(
         if !is_alike(to, &other) {
             return Err(bad("its alternative is not one resource of its type"));
         }
-        found = Box::new(Alternative::new(client, &of, found, other.into_owned(), (hops, member)));
+        found = Box::new(Alternative::new(client, &of, found, client.attributed(&other)?, (hops, member)));
     }
     Ok(match to.entry() {
         Some(entry) => Box::new(Entry::new(client, type_url, found, &entry)),

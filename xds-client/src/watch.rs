@@ -71,6 +71,14 @@ impl<R: Content> Watch<R> {
         }
     }
 
+    /// The position of the origin that it is from.
+    pub(crate) fn origin(&self) -> Option<usize> {
+        match &self.state {
+            State::Watching(found) => Some(found.source().origin()),
+            State::Never(_) => None,
+        }
+    }
+
     /// Whether what is held of it is from before a restart, and its server has not said yet that it is so: of a collection,
     /// whether anything of its authority is, or of what its members lead to. Its server has spoken of what it says is gone, and the program uses on: that is not
     /// stale, and [`status`](Self::status) says what it is.

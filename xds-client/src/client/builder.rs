@@ -20,6 +20,7 @@ use xds_transport::wire::parameters::LocatorError;
 use xds_transport::{Dialect, Protocol, TypeRules};
 use xdstp_cache::Selector;
 
+use super::beside::Beside;
 use super::brought::Brought;
 use super::directory::{Directory, Lists};
 use super::inner::{Inner, Shared};
@@ -53,6 +54,7 @@ pub struct Builder {
     client_scope: String,
     transport: Option<Arc<dyn Transport>>,
     brought: Brought,
+    federates: bool,
     selecting: Selector,
     observer: Arc<dyn Observer>,
     metrics: Option<Arc<dyn Metrics>>,
@@ -82,6 +84,7 @@ impl Builder {
             client_scope: String::new(),
             transport: None,
             brought: Brought::default(),
+            federates: true,
             selecting: Selector::default(),
             observer: Arc::new(()),
             metrics: None,
@@ -110,6 +113,33 @@ impl Builder {
             _ => self.bootstrap,
         };
         Ok(Self { bootstrap, selecting: selector, ..self })
+    }
+
+    /// Asks the servers at the top of the bootstrap for everything, whatever the authority of its name, as clients do that do not know
+    /// of gRFC A47: its authorities, and what is [brought](Self::origin) for some, are passed over.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    ///
+    /// use xdstp_client::bootstrap::{Authority, Bootstrap, ChannelCreds, Server};
+    /// use xdstp_client::{Client, Event, test::Network};
+    ///
+    /// const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    /// let server = |uri| Server::new(uri, ChannelCreds::Insecure);
+    /// let network = Network::new(Instant::now());
+    /// let bootstrap = Bootstrap::new(server("top:1")).with_authority("a", Authority::default().with_server(server("a:1")));
+    /// let client = Client::builder(bootstrap).without_federation().transport(network.clone()).build()?;
+    /// let name = "xdstp://a/envoy.config.cluster.v3.Cluster/web";
+    /// network.server("top:1").put(CLUSTERS, name, "1", b"");
+    ///
+    /// let mut watch = client.watch(CLUSTERS, name);
+    /// network.settle();
+    /// assert!(matches!(watch.try_next(), Some(Event::Put { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn without_federation(self) -> Self {
+        Self { federates: false, ..self }
     }
 
     /// Follows these rules about types: those of Envoy's otherwise.
@@ -252,10 +282,11 @@ impl Builder {
             Some(transport) => self.by_transport(transport.clone()),
             None => self.by_grpc(&node, Handle::try_current().map_err(|_| BuildError::NoRuntime)?),
         };
-        let Made { lists, known, servers, dial, reports } = made;
+        let Made { lists, known, servers, twins, dial, reports } = made;
         let reporters = Reporters::new(servers, reports, encoded.clone(), self.backoff, self.metrics);
         #[cfg(feature = "state")]
-        let state = self.kept.map(|place| place.state(identities(&known, &node, self.protocol)));
+        let state =
+            self.kept.map(|place| place.state(identities(known.get(..twins).unwrap_or(&known), &node, self.protocol)));
         let validators = Arc::<Validators>::default();
         let origins = Origins {
             protocol: self.protocol,
@@ -271,14 +302,17 @@ impl Builder {
             #[cfg(not(feature = "state"))]
             last_known_good: None,
         };
-        let federation = origins.federation(&self.brought, &known);
+        let federation = origins.federation(&self.brought, &known, twins);
         #[cfg(feature = "state")]
         let kept = state.map(|state| match self.transport {
             Some(_) => Kept::by_hand(state),
             None => Kept::every_second(state, &federation),
         });
         let sweeper = self.transport.is_none().then(|| Sweeper::start(&federation, self.idle));
-        let directory = Directory::of_bootstrap(self.bootstrap, lists);
+        let directory = match self.federates {
+            true => Directory::of_bootstrap(self.bootstrap, lists),
+            false => Directory::of_top(&self.bootstrap, lists),
+        };
         for dpds in directory.dpds() {
             validators.insert(dpds.type_url.clone(), read_selectors);
         }
@@ -297,17 +331,19 @@ impl Builder {
             #[cfg(feature = "state")]
             kept,
         };
-        Ok(Client(Arc::new(Inner { shared: Arc::new(shared), own: self.selecting })))
+        Ok(Client(Arc::new(Inner { shared: Arc::new(shared), own: self.selecting, beside: Beside::default() })))
     }
 
     fn by_transport(&self, transport: Arc<dyn Transport>) -> Made {
         // What a program brings has no server.
         let mut all = vec![Vec::new(); self.brought.count()];
-        let lists = Lists::of(&self.bootstrap, &self.brought, |servers| {
+        let lists = self.lists(|servers| {
             all.push(servers.to_vec());
             Ok(all.len() - 1)
         });
-        Made::by(ByTransport { servers: all.clone(), transport }, lists, all)
+        let (lists, twins) = (lists.with_twins(self.brought.count()..all.len()), all.len());
+        all.extend_from_within(self.brought.count()..);
+        Made::by(ByTransport { servers: all.clone(), transport }, (lists, twins), all)
     }
 
     fn by_grpc(&self, node: &Node, runtime: Handle) -> Made {
@@ -315,7 +351,7 @@ impl Builder {
         let (mut pools, mut all) = (vec![Vec::new(); brought], vec![Vec::new(); brought]);
         // One server has one connection, whatever others stand beside it in a list.
         let mut shared: HashMap<Server, Result<Pool, WatchError>> = HashMap::new();
-        let lists = Lists::of(&self.bootstrap, &self.brought, |servers| {
+        let lists = self.lists(|servers| {
             let mut usable = Vec::new();
             let mut unusable = Vec::new();
             for server in servers {
@@ -335,7 +371,17 @@ impl Builder {
             all.push(servers);
             Ok(all.len() - 1)
         });
-        Made::by(Servers { pools, runtime }, lists, all)
+        let (lists, twins) = (lists.with_twins(brought..all.len()), all.len());
+        pools.extend_from_within(brought..);
+        all.extend_from_within(brought..);
+        Made::by(Servers { pools, runtime }, (lists, twins), all)
+    }
+
+    fn lists(&self, origin: impl FnMut(&[Server]) -> Result<usize, WatchError>) -> Lists {
+        match self.federates {
+            true => Lists::of(&self.bootstrap, &self.brought, origin),
+            false => Lists::of_top(&self.bootstrap, &self.brought, origin),
+        }
     }
 
     fn pool(&self, server: &Server, node: &Node) -> Result<Pool, WatchError> {
@@ -365,14 +411,16 @@ struct Made {
     lists: Lists,
     known: Vec<Vec<Known>>,
     servers: Vec<Vec<Server>>,
+    /// From here on all lists are there once more, for what sources say that stand beside names (TP1).
+    twins: usize,
     dial: Arc<dyn Dial>,
     reports: Arc<dyn OpenLoadReports>,
 }
 
 impl Made {
-    fn by(by: impl Dial + OpenLoadReports, lists: Lists, servers: Vec<Vec<Server>>) -> Self {
-        let (by, known) = (Arc::new(by), Known::of_lists(&servers));
-        Self { lists, known, servers, dial: by.clone(), reports: by }
+    fn by(by: impl Dial + OpenLoadReports, (lists, twins): (Lists, usize), servers: Vec<Vec<Server>>) -> Self {
+        let (by, known) = (Arc::new(by), Known::of_lists(&servers, twins));
+        Self { lists, known, servers, twins, dial: by.clone(), reports: by }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who is asked for what: by the authorities of a bootstrap.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use xdstp_uri::ResourceName;
@@ -23,6 +24,8 @@ pub(super) struct Lists {
     top: Found,
     /// By the keys of the bootstrap.
     by_authority: HashMap<String, Found>,
+    /// The positions of those that are lists, of which each is there [twice](Self::adjacent_to).
+    twins: Range<usize>,
 }
 
 /// Where names are found.
@@ -40,6 +43,8 @@ pub(super) struct Directory {
 pub(crate) struct Place {
     /// The position of its origin.
     pub(crate) origin: usize,
+    /// A source beside the name says so (TP1).
+    pub(crate) is_adjacent: bool,
     pub(super) parameters: Option<Arc<Parameters>>,
 }
 
@@ -76,12 +81,33 @@ impl Lists {
         let of_lists = bootstrap.authorities().keys().filter(|name| !is_brought(name)).filter_map(own);
         let mut by_authority: HashMap<_, _> = of_lists.collect();
         by_authority.extend(brought.authorities().map(|(name, position)| (name.clone(), Ok(position))));
-        Self { top, by_authority }
+        Self { top, by_authority, twins: 0..0 }
+    }
+
+    /// Only the servers at the top, or what was brought in their place.
+    pub(super) fn of_top(bootstrap: &Bootstrap, brought: &Brought, origin: impl FnOnce(&[Server]) -> Found) -> Self {
+        let default = brought.default_position().map(Ok);
+        Self::one(default.unwrap_or_else(|| origin(&each_once(bootstrap.servers()))))
     }
 
     /// One for everything.
     pub(super) fn one(found: Found) -> Self {
-        Self { top: found, by_authority: HashMap::new() }
+        Self { top: found, by_authority: HashMap::new(), twins: 0..0 }
+    }
+
+    /// The lists at these positions are at the next ones once more, for names of whatever authority.
+    pub(super) fn with_twins(self, of: Range<usize>) -> Self {
+        Self { twins: of, ..self }
+    }
+
+    /// Whose servers have the names that a source beside them says to be where another resource is: of which origin that is
+    /// one. A program's own has no servers.
+    fn adjacent_to(&self, origin: usize) -> Option<usize> {
+        let (start, count) = (self.twins.start, self.twins.len());
+        match origin.checked_sub(start)? {
+            at if at < count => Some(origin + count),
+            at => (at < 2 * count).then_some(origin),
+        }
     }
 
     /// Which names each origin may set.
@@ -99,8 +125,20 @@ impl Directory {
         Self { old_style: Parameters::of_old_style(&bootstrap), parameters, bootstrap: Some(bootstrap), lists }
     }
 
+    /// Everything is found at the top of a bootstrap.
+    pub(super) fn of_top(bootstrap: &Bootstrap, lists: Lists) -> Self {
+        Self { old_style: Parameters::of_old_style(bootstrap), ..Self::of_all(lists) }
+    }
+
     pub(super) fn of_all(lists: Lists) -> Self {
         Self { bootstrap: None, lists, old_style: None, parameters: HashMap::new() }
+    }
+
+    /// Where the names of an authority are asked for that a source beside them says to be where another resource is, which is of
+    /// an origin.
+    pub(super) fn adjacent(&self, origin: usize, authority: &str) -> Option<Place> {
+        let origin = self.lists.adjacent_to(origin)?;
+        Some(Place { origin, is_adjacent: true, parameters: self.parameters.get(authority).cloned() })
     }
 
     /// The resources that say with what others are asked for.
@@ -110,7 +148,10 @@ impl Directory {
 
     /// Where a name is asked for, or else everything.
     pub(super) fn of(&self, name: Option<&ResourceName>) -> Result<Place, Error> {
-        let top = || Ok(Place { origin: self.lists.top.clone()?, parameters: self.old_style.clone() });
+        let top = || {
+            let origin = self.lists.top.clone()?;
+            Ok(Place { origin, is_adjacent: false, parameters: self.old_style.clone() })
+        };
         let (Some(bootstrap), Some(name)) = (&self.bootstrap, name) else { return top() };
         let unknown = |authority: &str| unknown(bootstrap, authority);
         let found = look_up_authority(bootstrap, name);
@@ -125,7 +166,7 @@ impl Directory {
         };
         let Some(authority) = found else { return top() };
         let origin = self.lists.by_authority.get(&authority).cloned().unwrap_or_else(|| Err(unknown(&authority)))?;
-        Ok(Place { origin, parameters: self.parameters.get(&authority).cloned() })
+        Ok(Place { origin, is_adjacent: false, parameters: self.parameters.get(&authority).cloned() })
     }
 }
 
@@ -145,7 +186,7 @@ fn unknown(bootstrap: &Bootstrap, authority: &str) -> Error {
 }
 
 /// An authority as names have it.
-fn canonical(authority: &str) -> String {
+pub(super) fn canonical(authority: &str) -> String {
     let escaped = authority.replace('%', "%25").replace('/', "%2F").replace('?', "%3F").replace('#', "%23");
     let name = ResourceName::parse(&format!("xdstp://{escaped}/T")).ok();
     name.and_then(|name| name.authority().map(str::to_owned)).unwrap_or_else(|| authority.to_owned())

@@ -9,6 +9,7 @@ use xds_transport::{Dialect, Frame};
 use xdstp_cache::{Interest, Resource, ResourceError, Selector, TypeUrl};
 use xdstp_uri::{Locator, ResourceName, Scheme};
 
+use super::beside::Beside;
 use super::directory::{Directory, Place};
 #[cfg(feature = "state")]
 use super::kept::Kept;
@@ -23,6 +24,8 @@ pub(crate) struct Inner {
     pub(super) shared: Arc<Shared>,
     /// By what it selects (TP2), whatever is said elsewhere.
     pub(super) own: Selector,
+    /// What else is said of what it watches.
+    pub(super) beside: Beside,
 }
 
 /// What all handles of a client have in common.
@@ -56,7 +59,24 @@ impl Inner {
 
     /// Where a name or a collection is asked for.
     pub(crate) fn place_of(&self, interest: &Interest) -> Result<Place, Error> {
-        self.shared.directory.of(name_of(interest))
+        let authority = name_of(interest).and_then(ResourceName::authority);
+        match authority.and_then(|authority| self.beside.place(&self.shared, authority)) {
+            Some(place) => Ok(place),
+            None => self.shared.directory.of(name_of(interest)),
+        }
+    }
+
+    /// Whether names are asked for with attributes.
+    pub(crate) fn has_attributes(&self) -> bool {
+        self.beside.has_attributes()
+    }
+
+    /// What a locator is asked for as, of a name with the attributes that it is to have.
+    pub(crate) fn attributed(&self, to: &Locator<'_>) -> Result<Locator<'static>, Error> {
+        if !self.has_attributes() || to.scheme() != Scheme::Xdstp {
+            return Ok(to.clone().into_owned());
+        }
+        self.beside.attributed(to).map_err(|error| Error::BadName { reason: error.to_string().into() })
     }
 
     /// By what is selected there, where a server says this.
@@ -69,11 +89,11 @@ impl Inner {
         Ok((!selector.is_default()).then(|| Arc::new(selector)))
     }
 
-    /// Where a name or a collection of an origin is found, for who selects by this, if that is asked apart.
+    /// Where a name or a collection of a place is found, for who selects by this, if that is asked apart.
     pub(crate) fn scope_of(
         &self,
         interest: &Interest,
-        origin: usize,
+        &Place { origin, is_adjacent, .. }: &Place,
         selector: Option<&Arc<Selector>>,
     ) -> Result<Arc<Scope>, Error> {
         let servers = self.shared.servers.get(origin).map(Vec::as_slice).unwrap_or_default();
@@ -86,7 +106,7 @@ impl Inner {
             selector => selector,
         };
         let authority = name_of(interest).and_then(ResourceName::authority);
-        let scope = self.shared.federation.watched_scope(authority, origin, selector);
+        let scope = self.shared.federation.watched_scope(authority, (origin, is_adjacent), selector);
         scope.map_err(|error| Error::BadName { reason: error.to_string().into() })
     }
 

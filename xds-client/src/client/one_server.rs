@@ -55,7 +55,7 @@ pub(super) fn shared(endpoint: Endpoint, brought: &Brought, last_known_good: Opt
         last_known_good,
         dial,
     };
-    let federation = origins.federation(brought, &servers);
+    let federation = origins.federation(brought, &servers, servers.len());
     let sweeper = Sweeper::start(&federation, IDLE);
     Shared {
         federation,

@@ -53,13 +53,13 @@ pub(super) struct Known {
 struct NoRelay;
 
 impl Known {
-    /// The servers of each list.
-    pub(super) fn of_lists(lists: &[Vec<Server>]) -> Vec<Vec<Self>> {
+    /// The servers of each list. Those of twins stand for themselves: a stream of theirs is nobody else's.
+    pub(super) fn of_lists(lists: &[Vec<Server>], twins: usize) -> Vec<Vec<Self>> {
         let mut known = HashMap::new();
-        let mut known_at = |server: &Server, at| Self {
+        let mut known_at = |server: &Server, at: Position| Self {
             name: server.uri().to_owned(),
             features: server.features(),
-            first: *known.entry(server.clone()).or_insert(at),
+            first: if at.origin < twins { *known.entry(server.clone()).or_insert(at) } else { at },
         };
         let of_list = |(origin, servers): (usize, &Vec<Server>)| {
             let servers = servers.iter().enumerate();
@@ -71,12 +71,19 @@ impl Known {
 
 impl Origins {
     /// Each of the servers of a list, in order of preference, after those that were brought.
-    pub(super) fn federation(self, brought: &Brought, lists: &[Vec<Known>]) -> Arc<Federation> {
+    /// From `twins` on the lists are there for what sources say that stand beside names.
+    pub(super) fn federation(self, brought: &Brought, lists: &[Vec<Known>], twins: usize) -> Arc<Federation> {
         let interner = Arc::<Interner>::default();
         let mut known: HashMap<Position, Arc<OneServer>> = HashMap::new();
-        let servers = lists.iter().skip(brought.count()).map(|servers| {
-            let one =
-                |server: &Known| known.entry(server.first).or_insert_with(|| self.server(server, &interner)).clone();
+        let servers = lists.iter().enumerate().skip(brought.count()).map(|(position, servers)| {
+            // Whatever a source says to be there, is.
+            let authorities = match position < twins {
+                true => self.authorities.clone(),
+                false => Arc::new(Authorities::new(HashMap::new(), position)),
+            };
+            let one = |server: &Known| {
+                known.entry(server.first).or_insert_with(|| self.server(server, &authorities, &interner)).clone()
+            };
             let all = servers.iter().map(one).collect();
             Arc::new(self.origin(servers, all)) as Arc<dyn Origin>
         });
@@ -101,14 +108,14 @@ impl Origins {
     }
 
     /// A server, of whatever lists.
-    fn server(&self, known: &Known, interner: &Arc<Interner>) -> Arc<OneServer> {
+    fn server(&self, known: &Known, authorities: &Arc<Authorities>, interner: &Arc<Interner>) -> Arc<OneServer> {
         OneServer::new(ServerSettings {
             origin: known.name.clone(),
             name: known.name.clone(),
             position: known.first,
             protocol: self.protocol,
             rules: self.rules.clone(),
-            authorities: self.authorities.clone(),
+            authorities: authorities.clone(),
             max_request_bytes: self.max_request_bytes,
             silent_hint: "the server has a stream and requests, and does not answer",
             dial: self.dial.clone(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use xdstp_uri::Scheme;
 
+use super::beside::Beside;
 use super::brought::Brought;
 use super::inner::Inner;
 #[cfg(feature = "state")]
@@ -61,7 +62,7 @@ impl Single {
         };
         #[cfg(not(feature = "state"))]
         let shared = one_server::shared(self.endpoint, &self.brought, None);
-        Client(Arc::new(Inner { shared: Arc::new(shared), own }))
+        Client(Arc::new(Inner { shared: Arc::new(shared), own, beside: Beside::default() }))
     }
 
     fn documents(mut self, scheme: Scheme, documents: impl Documents) -> Self {

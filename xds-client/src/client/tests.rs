@@ -1,6 +1,7 @@
 //! Scenarios of `client.md`, in a time of their own: S is that of grpc-go's tests, R one of the rules.
 
 mod alternatives;
+mod beside;
 mod brought;
 mod cascades;
 mod defects;

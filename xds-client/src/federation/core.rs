@@ -159,14 +159,15 @@ impl Federation {
     }
 
     /// The scope in which a program of one node finds names of an authority, or without it old-style names, at an origin,
-    /// by what it selects.
+    /// by what it selects; because a source beside them says so, if that is it.
     pub(crate) fn watched_scope(
         &self,
         authority: Option<&str>,
-        origin: usize,
+        (origin, is_adjacent): (usize, bool),
         selector: Option<&Arc<Selector>>,
     ) -> Result<Arc<Scope>, OverLimit> {
         let key = authority.map_or(ScopeKey::EveryNode, |authority| ScopeKey::Authority(authority.to_owned()));
+        let key = if is_adjacent { ScopeKey::Adjacent(Box::new(key), origin) } else { key };
         let speaker = || Speaker { label: labeled("xds", selector), node: self.node.clone() };
         self.scope(key.selected(selector), origin, &speaker)
     }
@@ -309,7 +310,11 @@ impl Federation {
             ScopeKey::Group(..) => Some(self.limits.groups.take()?),
             // Each set of parameters is one more, and clients have as many as they like.
             ScopeKey::EveryNode if key.selector().is_some() => Some(self.limits.groups.take()?),
-            ScopeKey::EveryNode | ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Selected(..) => None,
+            ScopeKey::EveryNode
+            | ScopeKey::Private(_)
+            | ScopeKey::Document(..)
+            | ScopeKey::Adjacent(..)
+            | ScopeKey::Selected(..) => None,
         };
         let slice = self.limits.names_per_turn;
         let scope = match (is_authoritative, terms) {

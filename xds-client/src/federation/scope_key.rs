@@ -21,6 +21,9 @@ pub enum ScopeKey {
     Private(u64),
     /// What who looks for a type finds in the document at a locator, in canonical spelling and without directives.
     Document(TypeUrl, String),
+    /// What an origin, by position, has of one of these because a source that stands beside its names says so (TP1), whoever else
+    /// has them.
+    Adjacent(Box<Self>, usize),
     /// What of one of these is for who selects by this (TP2): its origin is asked with it, apart from others.
     Selected(Box<Self>, Arc<Selector>),
 }
@@ -35,10 +38,10 @@ impl ScopeKey {
         }
     }
 
-    /// The same whoever selects by what.
+    /// The same whoever selects by what, and whatever says where it is.
     pub fn of_all(&self) -> &Self {
         match self {
-            Self::Selected(of, _) => of.of_all(),
+            Self::Selected(of, _) | Self::Adjacent(of, _) => of.of_all(),
             _ => self,
         }
     }
@@ -83,6 +86,7 @@ impl fmt::Display for ScopeKey {
             Self::EveryNode => f.write_str("every node"),
             Self::Private(stream) => write!(f, "stream {stream}"),
             Self::Document(_, locator) => f.write_str(locator),
+            Self::Adjacent(of, _) => write!(f, "{of} of an adjacent source"),
             Self::Selected(of, selector) => write!(f, "{of} {selector}"),
         }
     }

@@ -40,7 +40,7 @@ impl Asked {
             }
         }
         let selector = client.selector(&place, None)?;
-        Ok(Self::Once(Subscription::open(client, type_url, interest, (place.origin, selector.as_ref()))?))
+        Ok(Self::Once(Subscription::open(client, type_url, interest, (&place, selector.as_ref()))?))
     }
 
     /// What the document at a locator has of a type.
@@ -70,6 +70,14 @@ impl Asked {
         match self {
             Self::Once(subscription) => subscription.status(),
             Self::ByDpds(found) => found.status(),
+        }
+    }
+
+    /// Where it is found.
+    pub(crate) fn origin(&self) -> usize {
+        match self {
+            Self::Once(subscription) => subscription.origin(),
+            Self::ByDpds(found) => found.origin(),
         }
     }
 

@@ -67,7 +67,7 @@ impl ByDpds {
         let at = client.place_of(&of)?;
         Ok(Self {
             of_same_servers: at.origin == place.origin,
-            dpds: Subscription::open(client, &dpds.type_url, of, (at.origin, None))?,
+            dpds: Subscription::open(client, &dpds.type_url, of, (&at, None))?,
             client: client.clone(),
             type_url: type_url.clone(),
             interest: interest.clone(),
@@ -95,6 +95,10 @@ impl ByDpds {
             Some(current) => current.status(),
             None => (!self.interest.is_collection()).then_some(ResourceStatus::Requested),
         }
+    }
+
+    pub(super) fn origin(&self) -> usize {
+        self.place.origin
     }
 
     pub(super) fn server(&self) -> Arc<str> {
@@ -179,8 +183,8 @@ impl ByDpds {
                 return Ok(None);
             }
             self.selector = Some(selector.clone());
-            let (origin, interest) = (self.place.origin, self.interest.clone());
-            Subscription::open(&self.client, &self.type_url, interest, (origin, selector.as_ref())).map(Some)
+            let interest = self.interest.clone();
+            Subscription::open(&self.client, &self.type_url, interest, (&self.place, selector.as_ref())).map(Some)
         });
         match opened {
             Ok(None) => {}

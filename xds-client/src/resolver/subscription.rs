@@ -7,7 +7,7 @@ use xdstp_cache::{Interest, Selector, SubscriberId, TypeUrl};
 use xdstp_uri::{Locator, ResourceName};
 
 use super::told::Told;
-use crate::client::Inner;
+use crate::client::{Inner, Place};
 use crate::error::Error;
 #[cfg(feature = "lrs")]
 use crate::federation::Position;
@@ -32,7 +32,7 @@ pub(crate) struct Subscription {
 struct Sender(Option<usize>);
 
 impl Subscription {
-    /// At an origin, by what is selected if by anything.
+    /// At a place, by what is selected if by anything.
     ///
     /// # Errors
     /// It cannot be asked for there.
@@ -40,9 +40,9 @@ impl Subscription {
         client: &Arc<Inner>,
         type_url: &TypeUrl,
         interest: Interest,
-        (origin, selector): (usize, Option<&Arc<Selector>>),
+        (place, selector): (&Place, Option<&Arc<Selector>>),
     ) -> Result<Self, Error> {
-        let scope = client.scope_of(&interest, origin, selector)?;
+        let scope = client.scope_of(&interest, place, selector)?;
         Ok(Self::at(client, scope, type_url, interest))
     }
 
@@ -85,6 +85,11 @@ impl Subscription {
             Interest::Name(name) if !name.is_glob() => self.scope.is_stale(&self.type_url, name),
             _ => self.scope.stale_count() > 0,
         }
+    }
+
+    /// Where it is found.
+    pub(crate) fn origin(&self) -> usize {
+        self.scope.origin()
     }
 
     /// The server that counts for it now.

@@ -30,7 +30,7 @@ impl Identities {
         match key {
             ScopeKey::Authority(_) | ScopeKey::EveryNode => Some(self.of_authorities(origin)),
             ScopeKey::Group(..) => self.of_groups(origin),
-            ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Selected(..) => None,
+            ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Adjacent(..) | ScopeKey::Selected(..) => None,
         }
     }
 
@@ -67,7 +67,7 @@ impl Identities {
             }
             ScopeKey::EveryNode => Some(ScopeId::of(&[b"every node", origin, self.node.as_bytes()])),
             // What is selected of a scope is asked for anew.
-            ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Selected(..) => None,
+            ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Adjacent(..) | ScopeKey::Selected(..) => None,
         }
     }
 }
