@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use xds_matcher::DynamicParameters;
+use xdstp_cache::Selector;
+
 use super::*;
+use crate::Dialect;
 
 const MAX: usize = 4096;
 
@@ -228,6 +232,22 @@ fn rule_085_a_member_that_was_asked_for_by_its_name_is_left_with_the_alias_that_
     };
     assert!(!leave("*").contains(there), "it is wanted by its alias");
     assert_eq!(leave("alias"), BTreeSet::from(["alias".to_owned(), there.clone()]));
+}
+
+#[test]
+fn rule_132_what_goes_beside_each_name_counts_with_its_version() {
+    let parameters = DynamicParameters::from_iter([("a parameter", "that is as long as a name")]);
+    let mut client = small(Client::new(Protocol::Delta));
+    client.stream = client.stream.selecting(Dialect::Final, Selector::Parameters(parameters)).unwrap();
+    let names = numbered(200);
+    client.subscribe(EDS, &texts(&names));
+    client.connect();
+    requests(&mut client);
+    client.accept(&delta(EDS, "1", &names.iter().map(|name| (name.as_str(), "1")).collect::<Vec<_>>(), &[]));
+    client.reconnect();
+    let sent = requests(&mut client);
+    assert_eq!(sent.iter().map(|request| request.resource_locators_subscribe.len()).sum::<usize>(), 200);
+    assert!(sent[0].initial_resource_versions.len() > 20);
 }
 
 /// A server that was told of it, and is not asked for it yet, says that it is gone (rule 84).

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use xdstp_cache::{Interest, Version};
 use xdstp_uri::ResourceName;
 
-use crate::client::room::{Room, name_size, version_size};
+use crate::client::room::{Room, version_size};
 use crate::client::session::wanted::Wanted;
 use crate::wire::walk;
 
@@ -45,7 +45,7 @@ impl Opening {
         asked.extend(wanted.ask_each(|interest| {
             let Interest::Name(name) = interest else { return false };
             let Some(version) = named.get(name) else { return false };
-            let fits = room.take(name_size(name.as_str()) + version_size(name.as_str(), version.as_str()));
+            let fits = room.take(room.size_of(name.as_str()) + version_size(name.as_str(), version.as_str()));
             if fits {
                 told.insert(name.clone(), version.clone());
             }
