@@ -62,7 +62,12 @@ impl Room {
     }
 
     pub(crate) fn take_name(&mut self, name: &str) -> bool {
-        self.take(name_size(name) + self.beside)
+        self.take(self.size_of(name))
+    }
+
+    /// How many bytes it takes, with what goes beside it.
+    pub(crate) fn size_of(&self, name: &str) -> usize {
+        name_size(name) + self.beside
     }
 }
 

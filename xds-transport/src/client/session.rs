@@ -133,10 +133,20 @@ impl Session {
         either!(self, session => session.unsubscribe(interest));
     }
 
-    /// Of an update that nobody heard yet. Who asks for it again will not be told that it is gone since.
+    /// Of an update that nobody heard yet. Who asks for it again will not be told that it is gone since, and is answered anew.
     pub(crate) fn leave_out_what_was_left(&self, update: &mut Update) {
         let wanted = &self.common().wanted;
-        update.changed.retain(|changed| wanted.covers(&changed.name));
+        let Update { changed, repeated, refreshed, answered, complete, missing, lacking, .. } = update;
+        for resources in [changed, repeated] {
+            resources.retain(|resource| wanted.covers(&resource.name));
+        }
+        refreshed.retain(|(name, _)| wanted.covers(name));
+        for collections in [answered, complete] {
+            collections.retain(|collection| wanted.wish(collection).is_some());
+        }
+        for names in [missing, lacking] {
+            names.retain(|name| wanted.wish(&Interest::Name(name.clone())).is_some());
+        }
     }
 
     /// Others hold these, which SotW has no way to say.

@@ -2,6 +2,7 @@
 
 use prost::Message;
 use xds_transport::Frame;
+use xds_transport::server::Reception;
 use xds_transport::wire::Resource;
 
 use crate::support::{Ask, CLUSTERS, Client, Server, payload};
@@ -53,6 +54,44 @@ fn rule_084_what_a_client_holds_by_an_alias_is_not_sent_again() {
     assert_eq!(client.ask(&mut server, &ask), [""; 0]);
     put_host(&mut server, "rc/shop", "2", &["rc/shop.example"]);
     assert_eq!(client.poll(&mut server), [format!("{HOSTS} rc/shop@2")]);
+}
+
+#[test]
+fn rule_084_a_resource_whose_alias_was_left_while_it_is_on_its_way_is_told_as_gone_to_who_asks_for_everything() {
+    for left in [&["rc/www"][..], &["rc/www", "rc/shop.example"], &["rc/www", "rc/shop"]] {
+        let mut server = Server::origin();
+        put_host(&mut server, "rc/shop", "1", &["rc/shop.example", "rc/www"]);
+        let mut client = Client::delta();
+        client.subscribe(&mut server, HOSTS, left);
+        for alias in left {
+            assert_eq!(client.unsubscribe(&mut server, HOSTS, &[alias]), [""; 0]);
+        }
+        server.remove(HOSTS, "rc/shop");
+        assert_eq!(client.subscribe(&mut server, HOSTS, &["*"]), [format!("{HOSTS} -rc/shop")], "{left:?}");
+
+        // Who had read it before it left does not hold it.
+        put_host(&mut server, "rc/shop", "2", left);
+        client.unsubscribe(&mut server, HOSTS, &["*"]);
+        client.subscribe(&mut server, HOSTS, left);
+        client.ack(&mut server, HOSTS);
+        client.unsubscribe(&mut server, HOSTS, left);
+        server.remove(HOSTS, "rc/shop");
+        let anew = client.subscribe(&mut server, HOSTS, &["*"]).concat();
+        assert!(!anew.contains("rc/shop"), "{anew}");
+    }
+}
+
+/// It is what the other name asks for: the answer says whether that was refused.
+#[test]
+fn rule_031_what_is_wanted_by_another_name_than_the_one_that_was_left_is_refused_by_its_nack() {
+    let mut server = Server::origin();
+    put_host(&mut server, "rc/shop", "1", &["rc/www"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, HOSTS, &["rc/www", "rc/shop"]);
+    client.unsubscribe(&mut server, HOSTS, &["rc/www"]);
+    client.nack(&mut server, HOSTS);
+    let session = client.stream.sessions().next().unwrap();
+    assert_eq!(session.reception(&"rc/shop".parse().unwrap()), Reception::Refused { nonce: 1 });
 }
 
 #[test]

@@ -149,6 +149,24 @@ fn rule_084_so_it_is_when_the_request_that_asks_for_it_answers_what_was_on_its_w
     }
 }
 
+/// That says that it was read, whatever else is on its way.
+#[test]
+fn rule_084_what_was_left_is_on_its_way_until_the_request_is_handled_that_answers_it_and_no_longer() {
+    for error in [None, Some("bad")] {
+        let mut server = Server::with(CLUSTERS, &["a"]);
+        let mut client = Client::delta();
+        client.subscribe(&mut server, CLUSTERS, &["*"]);
+        let first = client.nonce(CLUSTERS);
+        server.put(CLUSTERS, "b", "1");
+        assert_eq!(client.poll(&mut server), ["C b@1"]);
+        client.unsubscribe(&mut server, CLUSTERS, &["*"]);
+        client.ask(&mut server, &Ask { of: CLUSTERS, nonce: &first, error, ..Ask::default() });
+        server.remove(CLUSTERS, "a");
+        server.remove(CLUSTERS, "b");
+        assert_eq!(client.subscribe(&mut server, CLUSTERS, &["*"]), ["C -b"], "{error:?}");
+    }
+}
+
 #[test]
 fn rule_084_what_crossed_and_was_told_as_gone_is_not_told_again() {
     let mut server = Server::with(CLUSTERS, &["a"]);

@@ -111,6 +111,40 @@ fn rule_062_what_was_left_before_it_was_heard_of_is_in_no_update_though_it_is_as
     }
 }
 
+/// Who asks for it again waits for the answer to that.
+#[test]
+fn rule_062_what_is_said_of_what_was_left_before_it_was_heard_of_is_no_answer_though_it_is_asked_for_again() {
+    for protocol in BOTH {
+        let mut client = Client::subscribed(protocol, CDS, &["*", "a"]);
+        let again = |client: &mut Client, interest: &str| {
+            client.unsubscribe(CDS, &[interest]);
+            client.subscribe(CDS, &[interest]);
+            let update = client.update().unwrap();
+            client.finish(&update, Verdict::Accept);
+            client.requests();
+            update
+        };
+        client.receives(CDS, "n1", &[]);
+        let update = again(&mut client, "*");
+        assert_eq!((answered(&update), complete(&update)), (vec![], vec![]), "{protocol:?}");
+        client.receives(CDS, "n2", &[("a", "1")]);
+        let update = client.update().unwrap();
+        client.finish(&update, Verdict::Accept);
+        assert_eq!(answered(&update), ["*"], "{protocol:?}");
+
+        client.subscribe(CDS, &["b"]);
+        client.requests();
+        match protocol {
+            Protocol::Delta => client.advance(15),
+            Protocol::Sotw => client.receives(CDS, "n3", &[("a", "1")]),
+        }
+        let update = again(&mut client, "b");
+        assert_eq!((missing(&update), lacking(&update)), (vec![], vec![]), "{protocol:?}");
+        client.advance(15);
+        assert_eq!(missing(&client.update().unwrap()), ["b"], "{protocol:?}");
+    }
+}
+
 #[test]
 fn rule_032_a_nack_names_all_that_failed_and_the_rest_is_used_in_either_protocol() {
     for protocol in BOTH {

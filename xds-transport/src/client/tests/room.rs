@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use xds_matcher::DynamicParameters;
+use xdstp_cache::Selector;
+
 use super::*;
+use crate::Dialect;
 
 const MAX: usize = 4096;
 
@@ -228,4 +232,55 @@ fn rule_085_a_member_that_was_asked_for_by_its_name_is_left_with_the_alias_that_
     };
     assert!(!leave("*").contains(there), "it is wanted by its alias");
     assert_eq!(leave("alias"), BTreeSet::from(["alias".to_owned(), there.clone()]));
+}
+
+#[test]
+fn rule_132_what_goes_beside_each_name_counts_with_its_version() {
+    let parameters = DynamicParameters::from_iter([("a parameter", "that is as long as a name")]);
+    let mut client = small(Client::new(Protocol::Delta));
+    client.stream = client.stream.selecting(Dialect::Final, Selector::Parameters(parameters)).unwrap();
+    let names = numbered(200);
+    client.subscribe(EDS, &texts(&names));
+    client.connect();
+    requests(&mut client);
+    client.accept(&delta(EDS, "1", &names.iter().map(|name| (name.as_str(), "1")).collect::<Vec<_>>(), &[]));
+    client.reconnect();
+    let sent = requests(&mut client);
+    assert_eq!(sent.iter().map(|request| request.resource_locators_subscribe.len()).sum::<usize>(), 200);
+    assert!(sent[0].initial_resource_versions.len() > 20);
+}
+
+/// A server that was told of it, and is not asked for it yet, says that it is gone (rule 84).
+#[test]
+fn rule_084_no_version_is_told_of_what_is_asked_for_by_an_alias_only_later() {
+    const HOSTS: &str = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
+    let aliases = |at: usize| [format!("an alias {at:05}"), format!("another one {at:05}")];
+    let names = numbered(100);
+    let all: Vec<_> = (0..names.len()).flat_map(aliases).collect();
+    for collection in [None, Some("*")] {
+        let mut client = small(Client::new(Protocol::Delta));
+        client.subscribe(HOSTS, &collection.into_iter().chain(texts(&all)).collect::<Vec<_>>());
+        client.connect();
+        requests(&mut client);
+        let resources: Vec<_> = names.iter().map(|name| (name.as_str(), "a version")).collect();
+        let mut response = delta(HOSTS, "1", &resources, &[]);
+        response.resources.iter_mut().enumerate().for_each(|(at, host)| host.aliases = aliases(at).into());
+        client.accept(&response);
+        client.reconnect();
+        let sent = requests(&mut client);
+        let first = sent.first().unwrap();
+        let told: BTreeSet<_> = initial_versions(first).into_iter().map(|(name, _)| name).collect();
+        assert!((10..100).contains(&told.len()), "{}", told.len());
+        let asked: BTreeSet<_> = first.resource_names_subscribe.iter().cloned().collect();
+        for (at, name) in names.iter().enumerate().filter(|(_, name)| told.contains(*name)) {
+            assert!(aliases(at).iter().all(|alias| asked.contains(alias)), "{name}");
+        }
+        // The others are asked for by their names, and everything is asked for once.
+        let by_name = names.iter().filter(|name| !told.contains(*name));
+        let mut expected: Vec<_> = by_name.chain(&all).cloned().chain(collection.map(str::to_owned)).collect();
+        expected.sort_unstable();
+        let mut subscribed = subscribed(&sent);
+        subscribed.sort_unstable();
+        assert_eq!(subscribed, expected);
+    }
 }

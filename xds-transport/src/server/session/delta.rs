@@ -146,8 +146,8 @@ impl Delta {
             self.push_malformed(&mut transmit, outgoing, source);
             // Apart from what changed: a client that refuses that says nothing of what lives on.
             if transmit.is_empty() {
-                self.refresh(&mut transmit, outgoing, source);
-                self.refresh_located(&mut transmit, outgoing, source);
+                self.refresh(&mut transmit, &mut named.puts, outgoing, source);
+                self.refresh_located(&mut transmit, &mut named.puts, outgoing, source);
             }
         }
         let mut empty = transmit.is_empty();
@@ -268,7 +268,7 @@ impl Delta {
     }
 
     /// Rule 112: a heartbeat is the name and the version that the client has, with a TTL and without a body.
-    fn refresh(&mut self, transmit: &mut Transmit, outgoing: &Outgoing<'_>, source: &impl Source) {
+    fn refresh(&mut self, transmit: &mut Transmit, puts: &mut Puts, outgoing: &Outgoing<'_>, source: &impl Source) {
         let Self { subscriber, spelling, .. } = self;
         let (refreshes, told) = (&mut subscriber.refreshes, outgoing.told());
         while transmit.budget_used() < BUDGET
@@ -280,13 +280,15 @@ impl Delta {
                 if resource.version != due.version {
                     return;
                 }
+                let mut put = |ttl| {
+                    transmit.push_delta(spelling.of(&due.name), resource, ttl);
+                    puts.push(due.name.clone());
+                };
                 match refreshes.extend(&due, &resource.value, told) {
                     Some(ttl) if due.has_it => transmit.push_heartbeat(spelling.of(&due.name), &due.version, ttl),
-                    Some(ttl) => transmit.push_delta(spelling.of(&due.name), resource, Some(ttl)),
+                    Some(ttl) => put(Some(ttl)),
                     // It lives for ever now: that takes the TTL back (rule 111).
-                    None if resource.value.ttl().is_none() => {
-                        transmit.push_delta(spelling.of(&due.name), resource, None);
-                    }
+                    None if resource.value.ttl().is_none() => put(None),
                     None => {}
                 }
             });

@@ -65,6 +65,12 @@ impl Subscriber {
         self.refreshes.next().into_iter().chain(located).min()
     }
 
+    /// Whether a name is asked for, by whatever interest.
+    pub(crate) fn asks_for(&self, name: &ResourceName, source: &impl Source) -> bool {
+        let located = self.located.iter().flat_map(|located| located.ids());
+        std::iter::once(self.id).chain(located).any(|id| source.covers(id, name))
+    }
+
     /// A name is sent again, if it is asked for.
     pub(crate) fn resend(&self, name: &ResourceName, source: &mut impl Source) {
         let located = self.located.iter().flat_map(|located| located.ids());

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use xds_transport::server::Reception;
 use xds_transport::{Put, TypeRules};
 
 use super::*;
@@ -78,6 +79,30 @@ fn rule_112_a_heartbeat_has_the_version_that_was_sent_and_no_body() {
     server.now += seconds(10);
     assert!(client.poll(&mut server).is_empty());
     assert_eq!(client.stream.poll_timeout(), None);
+}
+
+#[test]
+fn rule_084_what_is_refreshed_whole_is_on_its_way_like_what_is_put() {
+    for takes_the_ttl_back in [false, true] {
+        let (mut server, mut client) = (Server::origin(), Client::delta().with_features(&FEATURES));
+        put(&mut server, CLUSTERS, "a", "1", Some(30));
+        client.subscribe(&mut server, CLUSTERS, &["*"]);
+        client.ack(&mut server, CLUSTERS);
+        let a = "a".parse().unwrap();
+        if takes_the_ttl_back {
+            server.cache.value_mut(&CLUSTERS.into(), &a).unwrap().refresh(None, None);
+            server.now += seconds(10);
+        } else {
+            server.now += seconds(31);
+        }
+        assert_eq!(client.poll(&mut server), ["C a@1"]);
+        let reception = |client: &Client| client.stream.sessions().next().unwrap().reception(&a);
+        assert_eq!(reception(&client), Reception::Unanswered);
+        client.unsubscribe(&mut server, CLUSTERS, &["*"]);
+        server.remove(CLUSTERS, "a");
+        assert_eq!(client.subscribe(&mut server, CLUSTERS, &["*"]), ["C -a"]);
+        assert_eq!(reception(&client), Reception::Accepted);
+    }
 }
 
 #[test]

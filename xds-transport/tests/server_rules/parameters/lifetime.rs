@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use xds_transport::server::Reception;
 use xds_transport::wire::{Node, Status};
 
 use super::*;
@@ -48,6 +49,25 @@ fn living(server: &mut Server, client: &mut Client, names: &[&str]) -> String {
     client.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache).unwrap();
     let told = client.stream.poll_transmit(server.now, &mut server.cache).unwrap().unwrap();
     Response::from_delta_in(Dialect::Final, told.into_bytes()).unwrap().nonce
+}
+
+#[test]
+fn rule_031_what_is_refreshed_is_refused_by_its_nack() {
+    let (mut server, mut client) = (Server::origin(), Client::new(Dialect::Final));
+    let answer = |server: &mut Server, client: &mut Client, response_nonce: &str, error_detail| {
+        let (type_url, response_nonce) = (CLUSTERS.into(), response_nonce.to_owned());
+        let answer = DeltaDiscoveryRequest { type_url, response_nonce, error_detail, ..Default::default() };
+        client.stream.handle_message(server.now, answer.encode_to_vec().into(), &mut server.cache).unwrap();
+    };
+    let reception = |client: &Client| client.stream.sessions().next().unwrap().reception(&"cart".parse().unwrap());
+    let nonce = living(&mut server, &mut client, &["cart"]);
+    answer(&mut server, &mut client, &nonce, None);
+    server.now += Duration::from_secs(10);
+    let told = client.stream.poll_transmit(server.now, &mut server.cache).unwrap().unwrap();
+    assert_eq!(reception(&client), Reception::Unanswered);
+    let nonce = Response::from_delta_in(Dialect::Final, told.into_bytes()).unwrap().nonce;
+    answer(&mut server, &mut client, &nonce, Some(Status { code: 3, message: "bad".into() }));
+    assert_eq!(reception(&client), Reception::Refused { nonce: 2 });
 }
 
 #[test]

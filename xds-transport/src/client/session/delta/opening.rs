@@ -6,7 +6,7 @@ use bytes::Bytes;
 use xdstp_cache::{Interest, Version};
 use xdstp_uri::ResourceName;
 
-use crate::client::room::{Room, name_size, version_size};
+use crate::client::room::{Room, version_size};
 use crate::client::session::wanted::Wanted;
 use crate::wire::walk;
 
@@ -28,29 +28,34 @@ impl Opening {
         asked.iter().for_each(|collection| _ = room.take_name(collection.as_str()));
         let (named, members): (BTreeMap<_, _>, BTreeMap<_, _>) =
             versions.into_iter().partition(|(name, _)| wanted.wish(&Interest::Name(name.clone())).is_some());
-        let (mut told, left_out): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            members.into_iter().partition(|(name, version)| room.take(version_size(name.as_str(), version.as_str())));
+        let (mut aliases, mut left_out) = (BTreeSet::new(), BTreeSet::new());
+        let mut told = BTreeMap::new();
+        for (name, version) in members {
+            // What is held by an alias is nobody's before that is asked for, and would be told as gone.
+            let size = wanted.aliases(&name).map(|alias| room.size_of(alias.as_str())).sum::<usize>();
+            if room.take(size + version_size(name.as_str(), version.as_str())) {
+                aliases.extend(wanted.aliases(&name).cloned());
+                told.insert(name, version);
+            } else {
+                left_out.insert(name);
+            }
+        }
+        asked.extend(wanted.ask_each(|interest| matches!(interest, Interest::Name(name) if aliases.contains(name))));
         // Nor is a version told later of a name that is asked for.
         asked.extend(wanted.ask_each(|interest| {
             let Interest::Name(name) = interest else { return false };
             let Some(version) = named.get(name) else { return false };
-            let fits = room.take(name_size(name.as_str()) + version_size(name.as_str(), version.as_str()));
+            let fits = room.take(room.size_of(name.as_str()) + version_size(name.as_str(), version.as_str()));
             if fits {
                 told.insert(name.clone(), version.clone());
             }
             fits
         }));
-        // What is held by an alias is nobody's before that is asked for, and would be told as gone.
-        let aliases: BTreeSet<_> = told.keys().flat_map(|name| wanted.aliases(name).cloned()).collect();
-        asked.extend(wanted.ask_each(|interest| match interest {
-            Interest::Name(name) => aliases.contains(name) && room.take_name(name.as_str()),
-            Interest::Wildcard => false,
-        }));
         let mut room = room.of_part();
         asked.extend(wanted.ask(|interest| room.take_name(interest.as_str())));
         asked.sort_unstable();
         let versions = told.iter().map(|(name, version)| entry(name.as_str(), version.as_str())).collect();
-        Self { asked, versions, left_out: left_out.into_keys().collect() }
+        Self { asked, versions, left_out }
     }
 }
 

@@ -64,3 +64,21 @@ fn rule_115_a_resource_expires_without_a_word_and_stays_subscribed() {
     assert_eq!(request.resource_names_subscribe, ["a"]);
     assert!(request.initial_resource_versions.is_empty());
 }
+
+#[test]
+fn rule_062_what_lives_on_or_came_again_is_not_told_to_who_left_it_before_it_was_heard_of() {
+    for (left, names) in [(&[][..], 2), (&["*"], 1), (&["*", "a"], 0)] {
+        let mut client = client(&["*"]);
+        client.accept(&delta(CDS, "n1", &[("a", "1"), ("b", "1")], &[]));
+        client.subscribe(CDS, &["a"]);
+        while client.poll().is_some() {}
+        let mut response = delta(CDS, "n2", &[("a", "1"), ("b", "1")], &[]);
+        response.resources.iter_mut().for_each(|one| one.ttl = Some(WireDuration { seconds: 30, nanos: 0 }));
+        response.resources[1].resource = None;
+        client.receive(&response);
+        client.unsubscribe(CDS, left);
+        client.subscribe(CDS, left);
+        let update = client.update().unwrap();
+        assert_eq!((update.repeated.len(), update.refreshed.len()), (names.min(1), names), "{left:?}");
+    }
+}

@@ -12,6 +12,7 @@ use crate::Protocol;
 use crate::frame;
 use crate::server::error::ProtocolError;
 use crate::server::session::counts::Counts;
+use crate::server::session::delta::unacked::Puts;
 use crate::server::session::located::{Located, Tell};
 use crate::server::session::odd::{name_of, no_locator};
 use crate::server::session::outgoing::{BUDGET, Outgoing};
@@ -189,11 +190,22 @@ impl Delta {
         pulled
     }
 
-    pub(super) fn refresh_located(&mut self, transmit: &mut Transmit, outgoing: &Outgoing<'_>, source: &impl Source) {
+    pub(super) fn refresh_located(
+        &mut self,
+        transmit: &mut Transmit,
+        puts: &mut Puts,
+        outgoing: &Outgoing<'_>,
+        source: &impl Source,
+    ) {
         let Self { subscriber, spelling, .. } = self;
         let Some(located) = subscriber.located.as_mut().filter(|_| transmit.is_empty()) else { return };
         let dialect = located.dialect();
-        located.refresh(outgoing.told(), source, &mut |tell| push(transmit, dialect, spelling, &tell));
+        located.refresh(outgoing.told(), source, &mut |tell| {
+            if let Tell::Put { name, .. } = &tell {
+                puts.push((*name).clone());
+            }
+            push(transmit, dialect, spelling, &tell)
+        });
     }
 
     /// What cannot be asked for, and why what can be is not sent.

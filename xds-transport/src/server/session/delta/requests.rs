@@ -201,6 +201,9 @@ impl Delta {
         if self.counts != Counts::Names {
             self.change_locators(type_url, request, room, source)?;
         }
+        if !(left.is_empty() && request.resource_locators_unsubscribe.is_empty()) {
+            self.unacked.leave_unless(|name| self.subscriber.asks_for(name, source));
+        }
         room.check(self.names())
     }
 

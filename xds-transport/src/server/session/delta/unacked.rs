@@ -76,14 +76,24 @@ impl Unacked {
     /// The client left this.
     pub(crate) fn leave(&mut self, interest: &Interest) {
         self.crossed |= !self.sent.is_empty();
-        for sent in &mut self.sent {
-            let Sent { puts, left, .. } = sent;
+        self.leave_each(|name| may_be_of(interest, name));
+    }
+
+    /// And what it asks for by nothing any more: which resource it left by an alias, only the source knows.
+    pub(crate) fn leave_unless(&mut self, is_asked_for: impl Fn(&ResourceName) -> bool) {
+        if self.crossed {
+            self.leave_each(|name| !is_asked_for(name));
+        }
+    }
+
+    fn leave_each(&mut self, is_left: impl Fn(&ResourceName) -> bool) {
+        for Sent { puts, left, .. } in &mut self.sent {
             puts.retain(|name| {
-                let concerns = may_be_of(interest, name);
-                if concerns {
+                let is_left = is_left(name);
+                if is_left {
                     left.push(name.clone());
                 }
-                !concerns
+                !is_left
             });
         }
     }
