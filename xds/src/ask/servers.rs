@@ -95,6 +95,11 @@ impl Servers {
         Self::keeping(server, identity, None, Readers { files: None, http: None })
     }
 
+    /// A client that needs no server, and what what it has is called.
+    pub(crate) fn brought(name: &str, client: Client) -> Self {
+        Self { client, bootstrap: None, names: vec![name.to_owned()], schemes: Vec::new() }
+    }
+
     fn keeping(
         server: &str,
         identity: &Identity,
