@@ -119,6 +119,18 @@ fn a_list_that_goes_while_it_is_watched_is_told_and_so_is_its_return() {
 }
 
 #[test]
+fn an_entry_of_a_list_that_goes_is_removed_and_put_when_the_list_is_back() {
+    let origin = Origin::play(&[scene(list()), Scene::clusters(&[MEMBER]), scene(list())]);
+    let web = format!("{LIST}#entry=web");
+    let mut watching = Watching::start(&["--server", &origin.address(), "-o", "json", "cluster", &web]);
+    for event in ["put", "removed", "put"] {
+        let told = watching.next(1).remove(0);
+        assert_eq!((&told["event"], &told["name"]), (&json!(event), &json!("web")));
+        origin.end_stream();
+    }
+}
+
+#[test]
 fn a_member_that_does_not_exist_is_1_and_one_that_cannot_be_reached_3() {
     let absent = MEMBER.replace("/x", "/none");
     let origin = Origin::play(&[scene(list_of(&absent))]);
