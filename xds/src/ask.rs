@@ -1,7 +1,9 @@
 //! What is asked, of whom, and what comes of it: shared by the commands that speak to servers.
 
 mod attribute;
+mod covered;
 mod documents;
+mod event;
 mod identity;
 mod key_value;
 mod news;
@@ -11,9 +13,11 @@ mod servers;
 mod types;
 mod wanted;
 
+pub(crate) use self::covered::Held;
+pub(crate) use self::event::{Event, Failure, Kind, What};
 pub(crate) use self::identity::Identity;
 pub(crate) use self::news::{Until, listen};
-pub(crate) use self::progress::{Event, Failure, Held, Kind, Progress, Verdict, What};
+pub(crate) use self::progress::{Progress, Verdict};
 pub(crate) use self::secure::Args as Secure;
 pub(crate) use self::servers::{Servers, Where};
 pub(crate) use self::types::type_url;

@@ -10,7 +10,9 @@ use serde::Serialize;
 use serde_json::Value;
 use xds_transport::grpc::client::fetch_client_status;
 use xds_transport::wire::Node;
-use xds_transport::wire::client_status::{ClientConfig, ClientStatusRequest, ClientStatusResponse, GenericXdsConfig};
+use xds_transport::wire::client_status::{
+    ClientConfig, ClientStatusRequest, ClientStatusResponse, ConfigStatus, GenericXdsConfig,
+};
 use xdstp_client::Endpoint;
 use xdstp_client::upstream::Pool;
 
@@ -101,7 +103,9 @@ async fn fetch(endpoint: Endpoint, request: ClientStatusRequest) -> Result<Clien
 
 /// What is only under way is well.
 fn is_well(of: &GenericXdsConfig) -> bool {
-    of.error_state.is_none() && matches!(of.client_status().as_str_name(), "UNKNOWN" | "REQUESTED" | "ACKED")
+    // Who knows that something was rejected may have no words of it.
+    let is_rejected = of.error_state.is_some() || of.config_status() == ConfigStatus::Error;
+    !is_rejected && matches!(of.client_status().as_str_name(), "UNKNOWN" | "REQUESTED" | "ACKED")
 }
 
 fn print(clients: &[ClientConfig], form: Form) -> io::Result<()> {
@@ -155,6 +159,24 @@ fn text(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
     }
     match &line.error {
         Some(error) => writeln!(out, ": rejected {}: {}", visible(error.version), visible(error.message)),
+        None if line.sent == ConfigStatus::Error.as_str_name() => writeln!(out, ": rejected"),
         None => writeln!(out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_server_knows_to_be_rejected_is_not_well_though_it_has_no_words_of_it() {
+        for (status, well) in [("SYNCED", true), ("NOT_SENT", true), ("STALE", true), ("ERROR", false)] {
+            let config_status = ConfigStatus::from_str_name(status).unwrap().into();
+            let of = GenericXdsConfig { config_status, ..GenericXdsConfig::default() };
+            assert_eq!(is_well(&of), well, "{status}");
+            let (client, mut said) = (ClientConfig::default(), Vec::new());
+            text(&mut said, &line("", &client, &of, &Content::default()).unwrap()).unwrap();
+            assert_eq!(String::from_utf8(said).unwrap().contains(": rejected\n"), !well, "{status}");
+        }
     }
 }

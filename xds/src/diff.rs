@@ -1,6 +1,7 @@
 //! `xds diff`: whether two servers, or a server and files, have the same.
 
 mod compare;
+mod files;
 mod side;
 
 use std::error::Error;
@@ -51,7 +52,7 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
         (Ok(a), Ok(b)) => (a, b),
         (Err(error), _) | (_, Err(error)) => return Ok(exit::usage(&*error)),
     };
-    let (a, b) = tokio::try_join!(sides.read(a), sides.read(b))?;
+    let (a, b) = tokio::try_join!(sides.read(&a), sides.read(&b))?;
     if let Some(verdict) = a.verdict.max(b.verdict) {
         return Ok(exit::code(Some(verdict)));
     }

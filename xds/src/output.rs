@@ -13,7 +13,7 @@ pub(crate) use self::content::Content;
 pub(crate) use self::line::yaml_document;
 use self::table::Table;
 use crate::ask::{Event, What};
-use crate::show::complain;
+use crate::show::{complain, visible};
 
 /// In which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -85,8 +85,13 @@ impl Printer<'_> {
         // Of several servers it is said which one it was.
         let which = server.filter(|_| servers.len() > 1);
         match &event.what {
-            What::Error(failure) | What::Ambient(Some(failure)) => complain(crate::show::visible(&failure.message)),
-            What::Ambient(None) => complain(format_args!("connected to {}", server.unwrap_or_default())),
+            What::Error(failure) | What::Ambient(Some(failure)) => complain(visible(&failure.message)),
+            What::Ambient(None) => match &event.name {
+                Some(name) => complain(format_args!("{} is up to date again", visible(name))),
+                // Of several another may answer than the one that was told.
+                None if servers.len() > 1 => complain("connected again"),
+                None => complain(format_args!("connected to {}", server.unwrap_or_default())),
+            },
             _ => {}
         }
         let mut out = io::stdout().lock();

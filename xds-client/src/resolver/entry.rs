@@ -20,11 +20,14 @@ pub(crate) struct Entry {
     entry: Box<str>,
     /// The version and the content that were told last.
     told: Option<(Version, u128)>,
+    /// It is used on beside what is wrong with the list.
+    amiss: bool,
 }
 
 impl Entry {
     pub(super) fn new(client: &Arc<Inner>, type_url: &TypeUrl, directory: Box<dyn Find>, entry: &str) -> Self {
-        Self { client: client.clone(), type_url: type_url.clone(), directory, entry: entry.into(), told: None }
+        let (client, type_url, entry) = (client.clone(), type_url.clone(), entry.into());
+        Self { client, type_url, directory, entry, told: None, amiss: false }
     }
 
     /// The list is new.
@@ -33,6 +36,7 @@ impl Entry {
             Ok(listed) => listed,
             Err(error) => {
                 let held = self.told.is_some();
+                self.amiss = held;
                 return Some(Told::Failed { name: self.name(), error, held, keeps: true });
             }
         };
@@ -42,7 +46,8 @@ impl Entry {
             return Some(Told::Failed { name: self.name(), error: Error::Absent, held: false, keeps: true });
         };
         let now = (resource.version.clone(), resource.digest());
-        let is_news = self.told.as_ref() != Some(&now);
+        // After an error it comes again, as it was.
+        let is_news = std::mem::take(&mut self.amiss) || self.told.as_ref() != Some(&now);
         self.told = Some(now);
         is_news.then(|| Told::Put { name: name.clone(), resource: resource.clone() })
     }
@@ -63,6 +68,7 @@ impl Find for Entry {
                     }
                     // The list may be there, and be without it.
                     let held = self.told.is_some();
+                    self.amiss = held && (self.amiss || name.is_some());
                     Some(Told::Failed { name: name.and_then(|_| self.name()), error, held, keeps })
                 }
                 Told::Cleared { name } => Some(Told::Cleared { name: name.and_then(|_| self.name()) }),

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
+use xdstp_client::Watch;
 
-use super::progress::{Event, Progress, What};
+use super::event::Event;
+use super::progress::{From, Progress};
 use super::servers::Servers;
 use super::wanted::Wanted;
 use crate::stdout;
@@ -24,6 +26,9 @@ pub(crate) enum Until {
     Over(Option<Duration>),
 }
 
+/// How often it is looked whether what was told as stale is so still: that its server says the same of it is no event of a watch.
+const LOOK: Duration = Duration::from_millis(250);
+
 /// Of the watch at this place.
 struct News {
     place: usize,
@@ -31,17 +36,36 @@ struct News {
     server: Option<Arc<str>>,
     /// Whether what it holds is from before.
     stale: bool,
-    event: xdstp_client::Event,
+    /// None: what was stale is not any more.
+    event: Option<xdstp_client::Event>,
 }
 
 impl News {
-    fn see(self, progress: &mut Progress, servers: &Servers) -> Option<Event> {
-        let server = self.server.and_then(|server| servers.place(&server));
-        let mut seen = progress.seen(self.place, server, self.event)?;
-        if let What::Put { stale, .. } = &mut seen.what {
-            *stale = self.stale;
+    fn see(self, progress: &mut Progress, servers: &Servers) -> Vec<Event> {
+        let Some(event) = self.event else { return progress.confirmed(self.place) };
+        let elsewhere = progress.elsewhere(self.place, &event).and_then(|name| servers.of_authority(name));
+        let server = elsewhere.or_else(|| self.server.and_then(|server| servers.place(&server)));
+        progress.seen(self.place, From { server, stale: self.stale }, event)
+    }
+}
+
+/// Passes on what a watch sees, for as long as anybody takes it.
+async fn follow(mut watch: Watch, place: usize, sender: mpsc::Sender<News>) {
+    let mut told_stale = false;
+    loop {
+        let event = tokio::select! {
+            biased;
+            event = watch.changed() => Some(event),
+            () = sleep(LOOK), if told_stale => None,
+        };
+        let stale = watch.is_stale();
+        if event.is_none() && stale {
+            continue;
         }
-        Some(seen)
+        told_stale = event.is_some() && (told_stale || stale);
+        if sender.send(News { place, server: watch.server(), stale, event }).await.is_err() {
+            break;
+        }
     }
 }
 
@@ -62,18 +86,9 @@ pub(crate) async fn listen(
     for (text, found) in wanted.names(servers.schemes()) {
         match found.and_then(|name| Ok((servers.of(&name)?, name))) {
             Ok((server, name)) => {
-                let mut watch = servers.client().watch(wanted.type_url(), name.as_str());
+                let watch = servers.client().watch(wanted.type_url(), name.as_str());
                 progress.ask(name, server);
-                let (place, sender) = (places, sender.clone());
-                tokio::spawn(async move {
-                    loop {
-                        let event = watch.changed().await;
-                        let news = News { place, server: watch.server(), stale: watch.is_stale(), event };
-                        if sender.send(news).await.is_err() {
-                            break;
-                        }
-                    }
-                });
+                tokio::spawn(follow(watch, places, sender.clone()));
                 places += 1;
             }
             Err(reason) => print(servers, progress.refuse(text, &reason))?,
@@ -108,7 +123,7 @@ async fn known(
             None => news.recv().await,
         };
         let Some(next) = next else { break };
-        next.see(progress, servers).map_or(Ok(()), &mut *print)?;
+        next.see(progress, servers).into_iter().try_for_each(&mut *print)?;
         progress.give_up_refused().into_iter().try_for_each(&mut *print)?;
     }
     progress.give_up(patience).into_iter().try_for_each(print)
@@ -139,7 +154,7 @@ async fn over(
             interrupted = &mut interrupted => return interrupted.map(|()| false),
             () = &mut closed => return Ok(false),
             () = &mut ended => break,
-            Some(next) = news.recv() => next.see(progress, servers).map_or(Ok(()), &mut *print)?,
+            Some(next) = news.recv() => next.see(progress, servers).into_iter().try_for_each(&mut *print)?,
         }
     }
     progress.give_up(limit.unwrap_or_default()).into_iter().try_for_each(print)?;

@@ -3,68 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bytes::Bytes;
-use xdstp_cache::Version;
 use xdstp_client::Error;
 use xdstp_uri::ResourceName;
 
+use super::covered::{Covered, Held};
+use super::event::{Event, Failure, Kind, What};
 use super::wanted::Name;
-
-/// What happened, with the place of the server that it came from.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Event {
-    pub(crate) server: Option<usize>,
-    /// What was asked for, or what came; none where it is about all that the server has.
-    pub(crate) name: Option<String>,
-    pub(crate) what: What,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum What {
-    /// A resource is new or changed.
-    Put {
-        version: Version,
-        any: Bytes,
-        /// It is from before, and the server did not say yet that it is so.
-        stale: bool,
-    },
-    /// A resource is gone.
-    Removed,
-    /// A collection is known.
-    Answered,
-    /// It is not to be had.
-    Error(Failure),
-    /// What was printed of the server may be out of date, because of this; or it is not any more.
-    Ambient(Option<Failure>),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) kind: Kind,
-    /// For people, with the name of what failed.
-    pub(crate) message: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// There is no stream to the server.
-    Unreachable,
-    /// It cannot be asked for: the name is none, or not one of this type, or nobody is known to have it.
-    Invalid,
-    /// The server does not want to be asked.
-    Refused,
-    /// It does not exist.
-    Absent,
-    /// The server is there, and said nothing of it.
-    Timeout,
-}
-
-impl Kind {
-    /// Whether it was not said if there is such a thing.
-    pub(crate) fn is_unknown(self) -> bool {
-        matches!(self, Self::Unreachable | Self::Refused | Self::Timeout)
-    }
-}
 
 /// What came of all that was asked for, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,16 +24,17 @@ pub(crate) enum Verdict {
 pub(crate) struct Progress {
     asked: Vec<Asked>,
     servers: Vec<Server>,
-    held: BTreeMap<ResourceName, Held>,
+    covered: Covered,
     is_wrong: bool,
 }
 
-/// A resource as it came last.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Held {
-    pub(crate) version: Version,
-    pub(crate) any: Bytes,
-    server: usize,
+/// Where a watch has something from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct From {
+    /// The server that counts for it, if that is one of those that are known.
+    pub(super) server: Option<usize>,
+    /// What it holds is from before.
+    pub(super) stale: bool,
 }
 
 #[derive(Debug)]
@@ -97,6 +42,10 @@ struct Asked {
     name: Name,
     server: usize,
     state: State,
+    /// Members of a collection that are not to be had.
+    lacking: BTreeMap<ResourceName, Kind>,
+    /// The server whose trouble it heard of. Of several that is the last that is asked.
+    lost: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,12 +65,13 @@ struct Server {
 impl Progress {
     pub(crate) fn new(servers: impl IntoIterator<Item = String>) -> Self {
         let servers = servers.into_iter().map(|name| Server { name, lost: None }).collect();
-        Self { asked: Vec::new(), servers, held: BTreeMap::new(), is_wrong: false }
+        Self { asked: Vec::new(), servers, covered: Covered::default(), is_wrong: false }
     }
 
     /// Something more is asked for, of the server at this place.
     pub(super) fn ask(&mut self, name: Name, server: usize) {
-        self.asked.push(Asked { name, server, state: State::Waiting });
+        let (state, lacking, lost) = (State::Waiting, BTreeMap::new(), None);
+        self.asked.push(Asked { name, server, state, lacking, lost });
     }
 
     /// Something cannot be asked for.
@@ -131,80 +81,154 @@ impl Progress {
         Event { server: None, name: Some(name.to_owned()), what: What::Error(failure) }
     }
 
-    /// A watch saw something, when this server counted for it: the news in it, if there are any. A resource that several names
-    /// cover comes for each of them.
-    pub(super) fn seen(&mut self, place: usize, by: Option<usize>, event: xdstp_client::Event) -> Option<Event> {
+    /// The name of what came, where that is of another authority than what was asked for: a list has members anywhere.
+    pub(super) fn elsewhere<'a>(&self, place: usize, event: &'a xdstp_client::Event) -> Option<&'a ResourceName> {
+        use xdstp_client::Event::{Ambient, Failed, Put, Removed};
+        let (Put { name, .. } | Removed { name } | Failed { name: Some(name), .. } | Ambient { name: Some(name), .. }) =
+            event
+        else {
+            return None;
+        };
+        let asked = self.asked.get(place)?.name.name();
+        Some(name).filter(|name| name.authority().is_some() && name.authority() != asked.authority())
+    }
+
+    /// A watch saw something: the news in it, if there are any. A resource that several names cover comes for each of them.
+    pub(super) fn seen(&mut self, place: usize, from: From, event: xdstp_client::Event) -> Vec<Event> {
         use xdstp_client::Event::{Ambient, Answered, Failed, Put, Removed};
-        let asked = self.asked.get_mut(place)?;
-        let server = by.unwrap_or(asked.server);
-        let (name, what) = match event {
+        let Some(asked) = self.asked.get_mut(place) else { return Vec::new() };
+        let server = from.server.unwrap_or(asked.server);
+        let of = |name: &ResourceName, what| Event { server: Some(server), name: Some(name.as_str().to_owned()), what };
+        match event {
             Put { name, version, resource: any } => {
+                asked.lacking.remove(&name);
                 if !asked.name.is_collection() {
                     asked.state = State::There;
                 }
-                let held = Held { version: version.clone(), any: any.clone(), server };
-                let before = self.held.insert(name.clone(), held.clone());
-                let is_news = before.is_none_or(|before| before != held);
-                (name.as_str().to_owned(), is_news.then_some(What::Put { version, any, stale: false })?)
+                let held = Held::new(version, any, server, from.stale);
+                self.covered.put(place, &name, held).into_iter().map(|what| of(&name, what)).collect()
             }
-            Removed { name } => (name.as_str().to_owned(), self.held.remove(&name).map(|_| What::Removed)?),
+            Removed { name } => {
+                asked.lacking.remove(&name);
+                self.covered.gone(place, &name).map(|what| of(&name, what)).into_iter().collect()
+            }
             Answered => {
                 asked.state = State::There;
-                (asked.name.as_str().to_owned(), What::Answered)
+                let name = Some(asked.name.as_str().to_owned());
+                vec![Event { server: Some(server), name, what: What::Answered }]
             }
             Failed { name: None, error } if !matches!(error, Error::Unreachable { .. }) => {
                 asked.state = State::Failed(Kind::Invalid);
                 let name = asked.name.as_str().to_owned();
                 let failure = Failure { kind: Kind::Invalid, message: format!("{name}: {error}") };
-                return Some(Event { server: None, name: Some(name), what: What::Error(failure) });
+                vec![Event { server: None, name: Some(name), what: What::Error(failure) }]
             }
             Failed { name: None, error } | Ambient { name: None, error: Some(error) } => {
-                let (place, is_document) = (asked.server, asked.name.is_document());
-                return self.lost(place, is_document, &error);
+                self.lost(place, &error).into_iter().collect()
             }
-            Ambient { name: None, error: None } => {
-                self.servers.get_mut(asked.server)?.lost.take()?;
-                return Some(Event { server: Some(server), name: None, what: What::Ambient(None) });
+            Ambient { name: None, error: None } => self.found(place).into_iter().collect(),
+            Failed { name: Some(name), error } => self.failed(place, server, &name, &error, false),
+            Ambient { name: Some(name), error: Some(error) } => self.failed(place, server, &name, &error, true),
+            Ambient { name: Some(name), error: None } => {
+                if asked.name.is_list() && name == *asked.name.name() && matches!(asked.state, State::Failed(_)) {
+                    asked.state = State::There;
+                }
+                self.covered.well(place, &name).map(|what| of(&name, what)).into_iter().collect()
             }
-            // Whoever watches goes on with it: here it is shown what the server has.
-            Failed { name: Some(name), error } | Ambient { name: Some(name), error: Some(error) } => {
-                (name.as_str().to_owned(), self.failed(place, &name, &error)?)
-            }
-            _ => return None,
-        };
-        Some(Event { server: Some(server), name: Some(name), what })
+            _ => Vec::new(),
+        }
     }
 
-    /// Something is not to be had, or not any more.
-    fn failed(&mut self, place: usize, name: &ResourceName, error: &Error) -> Option<What> {
-        let asked = self.asked.get_mut(place)?;
-        let (kind, message) = match error {
-            error if error.is_absence() => (Kind::Absent, format!("there is no {}", asked.name.as_str())),
-            Error::Timeout { .. } => (Kind::Timeout, format!("{name}: {error}")),
-            Error::Invalid { .. }
-            | Error::BadName { .. }
-            | Error::Unresolved { .. }
-            | Error::UnknownAuthority { .. } => (Kind::Invalid, format!("{name}: {error}")),
-            Error::Unreachable { .. } => (Kind::Unreachable, format!("{name}: {error}")),
-            _ => (Kind::Refused, format!("{name}: {error}")),
+    /// What one name covers was told as stale, and its server has spoken of it: what did not come again is as it was.
+    pub(super) fn confirmed(&mut self, place: usize) -> Vec<Event> {
+        let told = self.covered.confirmed(place);
+        let event = |(name, server): (ResourceName, usize)| Event {
+            server: Some(server),
+            name: Some(name.as_str().to_owned()),
+            what: What::Ambient(None),
         };
-        let failure = Failure { kind, message };
-        if kind != Kind::Absent && self.held.contains_key(name) {
-            return Some(What::Ambient(Some(failure)));
-        }
-        // A list is one resource itself.
+        told.into_iter().map(event).collect()
+    }
+
+    /// Something is not to be had, or not any more; what is used on is so only if it is `beside` that.
+    fn failed(&mut self, place: usize, server: usize, name: &ResourceName, error: &Error, beside: bool) -> Vec<Event> {
+        let server = self.server_of(error).unwrap_or(server);
+        let Some(asked) = self.asked.get(place) else { return Vec::new() };
+        let is_list = asked.name.is_list();
         let is_name = !asked.name.is_collection() || name == asked.name.name();
-        let is_first = is_name && std::mem::replace(&mut asked.state, State::Failed(kind)) == State::Waiting;
-        match self.held.remove(name) {
-            Some(_) => Some(What::Removed),
-            None => (is_first || !is_name).then_some(What::Error(failure)),
+        let failure = Failure::of(error, if is_name { asked.name.as_str() } else { name.as_str() }, name);
+        let mut told = Vec::new();
+        if is_name && !matches!(error, Error::Unreachable { .. }) {
+            // A watch says this once more in place of the end of a lost stream.
+            told.extend(self.found(place));
         }
+        if is_name && is_list {
+            told.extend(self.failed_list(place, server, name, failure, beside));
+            return told;
+        }
+        let what = self.failed_one(place, name, failure, is_name);
+        told.extend(what.map(|what| Event { server: Some(server), name: Some(name.as_str().to_owned()), what }));
+        told
+    }
+
+    fn failed_one(&mut self, place: usize, name: &ResourceName, failure: Failure, is_name: bool) -> Option<What> {
+        let (asked, kind) = (self.asked.get_mut(place)?, failure.kind);
+        // Whoever watches goes on with what is deleted: here it is shown what the server has.
+        let was_held = self.covered.has(place, name);
+        if kind != Kind::Absent && was_held {
+            return self.covered.amiss(place, name, failure);
+        }
+        let is_news = match is_name {
+            true => std::mem::replace(&mut asked.state, State::Failed(kind)) == State::Waiting,
+            false => asked.lacking.insert(name.clone(), kind) != Some(kind),
+        };
+        let gone = self.covered.gone(place, name);
+        if was_held { gone } else { is_news.then_some(What::Error(failure)) }
+    }
+
+    /// A list is not to be had: its members go with it, but where they are used on.
+    fn failed_list(
+        &mut self,
+        place: usize,
+        server: usize,
+        list: &ResourceName,
+        failure: Failure,
+        beside: bool,
+    ) -> Vec<Event> {
+        let of = |name: &ResourceName, what| Event { server: Some(server), name: Some(name.as_str().to_owned()), what };
+        let Some(asked) = self.asked.get_mut(place) else { return Vec::new() };
+        if beside {
+            if failure.kind == Kind::Absent {
+                asked.state = State::Failed(Kind::Absent);
+            }
+            return self.covered.amiss(place, list, failure).map(|what| of(list, what)).into_iter().collect();
+        }
+        asked.lacking.clear();
+        let is_news = std::mem::replace(&mut asked.state, State::Failed(failure.kind)) != State::Failed(failure.kind);
+        let _ = self.covered.well(place, list);
+        let members = self.covered.of(place);
+        let gone = members.iter().filter_map(|name| Some(of(name, self.covered.gone(place, name)?)));
+        let mut told: Vec<_> = gone.collect();
+        told.extend(is_news.then(|| of(list, What::Error(failure))));
+        told
+    }
+
+    /// The place of the server that an error is about.
+    fn server_of(&self, error: &Error) -> Option<usize> {
+        let Error::Unreachable { server, .. } = error else { return None };
+        self.servers.iter().position(|known| *known.name == **server)
     }
 
     /// There is no stream to a server, or a document cannot be read: that is said once.
-    fn lost(&mut self, place: usize, is_document: bool, error: &Error) -> Option<Event> {
-        let holds = self.held.values().any(|held| held.server == place);
-        let server = self.servers.get_mut(place).filter(|server| server.lost.is_none())?;
+    fn lost(&mut self, place: usize, error: &Error) -> Option<Event> {
+        let at = self.server_of(error);
+        let asked = self.asked.get_mut(place)?;
+        let (first, is_document) = (asked.server, asked.name.is_document());
+        let at = at.unwrap_or(first);
+        asked.lost = Some(at);
+        let of_same = |place: usize| self.asked.get(place).is_some_and(|asked| asked.server == first);
+        let holds = self.covered.has_any(of_same);
+        let server = self.servers.get_mut(at).filter(|server| server.lost.is_none())?;
         let words = match error {
             Error::Unreachable { reason, .. } => reason.to_string(),
             error => error.to_string(),
@@ -217,7 +241,14 @@ impl Progress {
         let failure = Failure { kind, message };
         server.lost = Some(failure.clone());
         let what = if holds { What::Ambient(Some(failure)) } else { What::Error(failure) };
-        Some(Event { server: Some(place), name: None, what })
+        Some(Event { server: Some(at), name: None, what })
+    }
+
+    /// A server answers again: it is the trouble that was told that is over, whichever of several answers.
+    fn found(&mut self, place: usize) -> Option<Event> {
+        let at = self.asked.get_mut(place)?.lost.take()?;
+        self.servers.get_mut(at)?.lost.take()?;
+        Some(Event { server: Some(at), name: None, what: What::Ambient(None) })
     }
 
     /// Nobody waits any longer for servers that do not want to be asked.
@@ -254,7 +285,8 @@ impl Progress {
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
-        let states = || self.asked.iter().map(|asked| asked.state);
+        let lacking = |asked: &Asked| asked.lacking.values().map(|kind| State::Failed(*kind)).collect::<Vec<_>>();
+        let states = || self.asked.iter().flat_map(move |asked| [asked.state].into_iter().chain(lacking(asked)));
         let unknown = |state| match state {
             State::Waiting => true,
             State::Failed(kind) => kind.is_unknown(),
@@ -269,17 +301,18 @@ impl Progress {
 
     /// What there is.
     pub(crate) fn into_held(self) -> BTreeMap<ResourceName, Held> {
-        self.held
+        self.covered.into_held()
     }
 
     fn fail(&mut self, why: impl Fn(&Server, &str) -> Option<Failure>) -> Vec<Event> {
         let mut events = Vec::new();
         for asked in self.asked.iter_mut().filter(|asked| asked.state == State::Waiting) {
-            let server = self.servers.get(asked.server);
+            let at = asked.lost.unwrap_or(asked.server);
+            let server = self.servers.get(at);
             let Some(failure) = server.and_then(|server| why(server, asked.name.as_str())) else { continue };
             asked.state = State::Failed(failure.kind);
             let name = Some(asked.name.as_str().to_owned());
-            events.push(Event { server: Some(asked.server), name, what: What::Error(failure) });
+            events.push(Event { server: Some(at), name, what: What::Error(failure) });
         }
         events
     }

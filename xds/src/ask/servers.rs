@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use xdstp_client::Client;
 use xdstp_client::bootstrap::Bootstrap;
-use xdstp_uri::{Scheme, a47};
+use xdstp_uri::{ResourceName, Scheme, a47};
 
 use super::documents::{self, Readers};
 use super::identity::Identity;
@@ -95,6 +95,11 @@ impl Servers {
         Self::keeping(server, identity, None, Readers { files: None, http: None })
     }
 
+    /// A client that needs no server, and what what it has is called.
+    pub(crate) fn brought(name: &str, client: Client) -> Self {
+        Self { client, bootstrap: None, names: vec![name.to_owned()], schemes: Vec::new() }
+    }
+
     fn keeping(
         server: &str,
         identity: &Identity,
@@ -151,10 +156,15 @@ impl Servers {
             return self.place(name.as_str()).ok_or_else(|| "it is not read".to_owned());
         }
         let Some(bootstrap) = &self.bootstrap else { return Ok(0) };
-        let found = a47::look_up_authority(bootstrap, name.name()).map_err(|error| error.to_string())?;
-        let server = bootstrap.servers_of(found.authority.as_deref()).and_then(<[_]>::first);
-        server
-            .and_then(|server| self.place(server.uri()))
-            .ok_or_else(|| "the bootstrap has no server for it".to_owned())
+        a47::look_up_authority(bootstrap, name.name()).map_err(|error| error.to_string())?;
+        self.of_authority(name.name()).ok_or_else(|| "the bootstrap has no server for it".to_owned())
+    }
+
+    /// The place of the first server that a bootstrap has for a name.
+    pub(super) fn of_authority(&self, name: &ResourceName) -> Option<usize> {
+        let bootstrap = self.bootstrap.as_ref()?;
+        let found = a47::look_up_authority(bootstrap, name).ok()?;
+        let server = bootstrap.servers_of(found.authority.as_deref())?.first()?;
+        self.place(server.uri())
     }
 }

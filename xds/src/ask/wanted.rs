@@ -99,6 +99,11 @@ impl Name {
         self.is_document
     }
 
+    /// Whether it is one resource that has others in it, or is as good as one.
+    pub(crate) fn is_list(&self) -> bool {
+        self.is_list
+    }
+
     /// Whether it stands for any number of resources.
     pub(crate) fn is_collection(&self) -> bool {
         self.is_list || Interest::from(self.name.clone()).is_collection()
@@ -108,6 +113,7 @@ impl Name {
 #[cfg(test)]
 impl From<ResourceName> for Name {
     fn from(name: ResourceName) -> Self {
-        Self { text: name.to_string(), name, is_list: false, is_document: false }
+        let is_list = name.resource_type().and_then(member_type).is_some();
+        Self { text: name.to_string(), name, is_list, is_document: false }
     }
 }

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use prost::Message;
-use xds_relay::file_origin::{FileResource, load, load_embedded};
+use xds_relay::file_origin::{load, load_embedded};
 use xds_transport::wire::Any;
-use xdstp_cache::{Interest, Variant};
 use xdstp_uri::ResourceName;
 
+use super::files;
 use crate::ask::{Failure, Identity, Kind, Servers, Until, Verdict, Wanted, What, listen};
 use crate::output::Content;
 use crate::show::{complain, visible};
@@ -24,11 +24,6 @@ pub(super) struct Sides<'a> {
     pub(super) wanted: &'a Wanted,
     pub(super) timeout: Duration,
     pub(super) content: &'a Content,
-}
-
-pub(super) enum Side {
-    Server(Box<Servers>),
-    Files(Vec<FileResource>),
 }
 
 /// What one has.
@@ -44,10 +39,10 @@ impl<'a> Sides<'a> {
     ///
     /// # Errors
     /// It is no address, or a file is not good.
-    pub(super) fn open(self, text: &str) -> Result<Side, Box<dyn Error>> {
+    pub(super) fn open(self, text: &str) -> Result<Servers, Box<dyn Error>> {
         let path = Path::new(text);
         if !path.exists() {
-            return Ok(Side::Server(Box::new(Servers::one(text, self.identity)?)));
+            return Servers::one(text, self.identity);
         }
         let descriptors = self.content.descriptors()?;
         let resources = if path.is_dir() {
@@ -56,19 +51,12 @@ impl<'a> Sides<'a> {
             let content = fs::read_to_string(path).map_err(|error| format!("{text}: {error}"))?;
             load_embedded(&[(text, &content)], descriptors)?
         };
-        Ok(Side::Files(resources))
+        Ok(Servers::brought(text, files::client(&resources, self.wanted, self.identity)?))
     }
 
     /// # Errors
     /// There is nobody to complain to.
-    pub(super) async fn read(self, side: Side) -> io::Result<Found> {
-        match side {
-            Side::Server(servers) => self.ask(&servers).await,
-            Side::Files(resources) => Ok(self.pick(resources)),
-        }
-    }
-
-    async fn ask(self, servers: &Servers) -> io::Result<Found> {
+    pub(super) async fn read(self, servers: &Servers) -> io::Result<Found> {
         let mut verdict = None;
         let until = Until::Known(self.timeout);
         let progress = listen(self.wanted, servers, until, |_, event| {
@@ -91,28 +79,5 @@ impl<'a> Sides<'a> {
             Some((name.as_str().to_owned(), Any::decode(held.any).ok()?))
         };
         Ok(Found { resources: held.into_iter().filter_map(any).collect(), verdict })
-    }
-
-    fn pick(self, resources: Vec<FileResource>) -> Found {
-        let interests: Vec<Interest> =
-            self.wanted.names(&[]).filter_map(|(_, name)| Some(name.ok()?.name().clone().into())).collect();
-        let is_wanted = |name: &str| {
-            let answers = |name: &ResourceName, interest: &Interest| match interest {
-                // As a relay serves files: what has an authority belongs to collections of its own.
-                Interest::Wildcard => name.is_opaque(),
-                Interest::Name(wanted) => name.answers(wanted),
-            };
-            ResourceName::parse(name).is_ok_and(|name| interests.iter().any(|interest| answers(&name, interest)))
-        };
-        let mut found = Found::default();
-        // As a server is asked.
-        let selector = self.identity.selector();
-        let is_selected = |variant: &Option<Variant>| variant.as_ref().is_none_or(|variant| variant.is_for(&selector));
-        for FileResource { name, type_url, value, variant, .. } in resources {
-            if type_url == self.wanted.type_url() && is_wanted(&name) && is_selected(&variant) {
-                found.resources.insert(name, Any { type_url, value });
-            }
-        }
-        found
     }
 }

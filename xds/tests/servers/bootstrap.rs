@@ -4,9 +4,9 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::origin::{Origin, Scene};
+use super::origin::{Origin, Scene, nobody};
 use super::watch::Watching;
-use super::{MEMBER, events, run};
+use super::{MEMBER, cli::Run, events, run, run_until};
 
 const UNKNOWN: &str = "xdstp://unknown/envoy.config.cluster.v3.Cluster/x";
 const ELSEWHERE: &str = "xdstp://elsewhere/envoy.config.cluster.v3.Cluster/x";
@@ -128,5 +128,22 @@ fn parameters_are_those_of_the_bootstrap_and_the_arguments_count_before_them() {
         assert_eq!((got.code, &events(&got, "put")[0]["version"]), (0, &json!(version)), "{}", got.err);
         let watched: Value = serde_json::from_str(&Watching::start(&args).line()).unwrap();
         assert_eq!((&watched["event"], &watched["version"]), (&json!("put"), &json!(version)));
+    }
+}
+
+#[test]
+fn of_several_servers_that_are_away_the_one_is_named_whose_trouble_it_is() {
+    let (first, second) = (nobody(), nobody());
+    let server = |uri: &str| json!({"server_uri": uri, "channel_creds": [{"type": "insecure"}]});
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("bootstrap.json");
+    fs::write(&file, json!({"xds_servers": [server(&first), server(&second)]}).to_string()).unwrap();
+    let tried = |run: &Run| run.err.contains("xds: no stream to ");
+    let run = run_until(tried, &["get", "--bootstrap", file.to_str().unwrap(), "-o", "json", "cluster", "web"]);
+    assert_eq!(run.code, 3);
+    for error in events(&run, "error") {
+        assert_eq!((&error["kind"], &error["server"]), (&json!("unreachable"), &json!(second)));
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(&format!("no stream to {second}: ")), "{message}");
     }
 }

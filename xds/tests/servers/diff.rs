@@ -2,6 +2,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use tonic::Status;
+use xds_relay::file_origin::{Descriptors, load_embedded};
 
 use super::origin::{Origin, Scene, nobody};
 use super::{CDS, GLOB, MEMBER, objects, run};
@@ -95,4 +96,40 @@ fn of_who_does_not_answer_nothing_is_said() {
         assert_eq!((run.code, &*run.out), (3, ""), "{b}");
         assert!(!run.err.is_empty());
     }
+}
+
+#[test]
+fn of_a_list_the_members_are_compared_wherever_they_are() {
+    const LDS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
+    let list = "xdstp://a/envoy.config.listener.v3.ListenerCollection/all";
+    let of = |id: &str| format!("xdstp://a/envoy.config.listener.v3.Listener/{id}");
+    let text = |inline: &str, port: &str| {
+        format!(
+            "resources:\n- name: {list}\n  resource:\n    '@type': {LDS}Collection\n    entries:\n    \
+             - inline_entry: {{name: {inline}, resource: {{'@type': {LDS}, name: web}}}}\n    \
+             - locator: {{scheme: XDSTP, authority: a, resource_type: envoy.config.listener.v3.Listener, id: x}}\n    \
+             - locator: {{scheme: XDSTP, authority: b, resource_type: envoy.config.listener.v3.Listener, id: none}}\n\
+             - {{'@type': {LDS}, name: '{}'{port}}}\n- {{'@type': {LDS}, name: '{}'}}\n",
+            of("x"),
+            of("no-member"),
+        )
+    };
+    // What the file has, served.
+    let resources = load_embedded(&[("a.yaml", &text("web", ""))], &Descriptors::built_in().unwrap()).unwrap();
+    let served = resources.into_iter().map(|resource| (resource.type_url, resource.name, resource.value.to_vec()));
+    let server = Origin::play(&[Scene::Serve(served.collect())]).address();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("list.yaml");
+    let diff = |asked: &str| run(&["diff", &server, file.to_str().unwrap(), "listener", asked]);
+    fs::write(&file, text("web", "")).unwrap();
+    for asked in [list, &format!("{list}#entry=web")] {
+        let same = diff(asked);
+        assert_eq!((same.code, &*same.out, &*same.err), (0, "", ""), "{asked}");
+    }
+    fs::write(&file, text("mail", ", stat_prefix: x")).unwrap();
+    let member = format!("differs: {}\n  stat_prefix: A has nothing, B has \"x\"\n", of("x"));
+    let expected = format!("only in B: mail\nonly in A: web\n{member}");
+    let differs = diff(list);
+    assert_eq!((differs.code, &*differs.out, &*differs.err), (1, &*expected, ""));
+    assert_eq!(diff(&format!("{list}#entry=web")).out, "only in A: web\n");
 }

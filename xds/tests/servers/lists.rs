@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::origin::{Origin, Scene, nobody};
+use super::watch::Watching;
 use super::{CDS, MEMBER, events, run};
 
 const LISTS: &str = "type.googleapis.com/envoy.config.cluster.v3.ClusterCollection";
@@ -22,10 +23,20 @@ fn list() -> (String, String, Vec<u8>) {
     (LISTS.to_owned(), LIST.to_owned(), entries)
 }
 
-fn origin() -> Origin {
+/// A list, and its member that is elsewhere.
+fn scene((type_url, name, entries): (String, String, Vec<u8>)) -> Scene {
     let Scene::Serve(mut resources) = Scene::clusters(&[MEMBER]) else { unreachable!() };
-    resources.push(list());
-    Origin::play(&[Scene::Serve(resources)])
+    resources.push((type_url, name, entries));
+    Scene::Serve(resources)
+}
+
+fn origin() -> Origin {
+    Origin::play(&[scene(list())])
+}
+
+/// A list of one member, which is elsewhere.
+fn list_of(member: &str) -> (String, String, Vec<u8>) {
+    (LISTS.to_owned(), LIST.to_owned(), field(1, &field(1, member.as_bytes())))
 }
 
 #[test]
@@ -83,4 +94,69 @@ fn of_a_bootstrap_the_alternative_and_the_next_server_are_asked_when_the_first_i
     assert_eq!(put, [json!("web"), json!(cloud)]);
     let of_web = events(&run, "put").into_iter().find(|event| event["name"] == "web").unwrap();
     assert_eq!(of_web["server"], json!(there), "the server that answered");
+}
+
+#[test]
+fn a_list_that_goes_while_it_is_watched_is_told_and_so_is_its_return() {
+    let origin = Origin::play(&[scene(list()), Scene::clusters(&[MEMBER]), scene(list())]);
+    let server = origin.address();
+    let mut watching = Watching::start(&["--server", &server, "-o", "json", "cluster", LIST]);
+    watching.next(3);
+    let of_list = json!({"event": "ambient", "type": CDS, "name": LIST, "server": server});
+    let told = |stale: bool, kind: Option<&str>| {
+        let mut event = of_list.clone();
+        event["stale"] = stale.into();
+        if let Some(kind) = kind {
+            event["kind"] = kind.into();
+            event["message"] = format!("there is no {LIST}").into();
+        }
+        [event]
+    };
+    origin.end_stream();
+    assert_eq!(watching.next(1), told(true, Some("absent")));
+    origin.end_stream();
+    assert_eq!(watching.next(1), told(false, None));
+}
+
+#[test]
+fn an_entry_of_a_list_that_goes_is_removed_and_put_when_the_list_is_back() {
+    let origin = Origin::play(&[scene(list()), Scene::clusters(&[MEMBER]), scene(list())]);
+    let web = format!("{LIST}#entry=web");
+    let mut watching = Watching::start(&["--server", &origin.address(), "-o", "json", "cluster", &web]);
+    for event in ["put", "removed", "put"] {
+        let told = watching.next(1).remove(0);
+        assert_eq!((&told["event"], &told["name"]), (&json!(event), &json!("web")));
+        origin.end_stream();
+    }
+}
+
+#[test]
+fn a_member_that_does_not_exist_is_1_and_one_that_cannot_be_reached_3() {
+    let absent = MEMBER.replace("/x", "/none");
+    let origin = Origin::play(&[scene(list_of(&absent))]);
+    let get = run(&["get", "--server", &origin.address(), "-o", "json", "cluster", LIST]);
+    assert_eq!((get.code, &*get.err), (1, &*format!("xds: there is no {absent}\n")));
+    assert_eq!((&events(&get, "error")[0]["name"], events(&get, "answered").len()), (&json!(absent), 1));
+
+    let there = "xdstp://away/envoy.config.cluster.v3.Cluster/x";
+    let (origin, away) = (Origin::play(&[scene(list_of(there))]), nobody());
+    let server = |uri: &str| json!([{ "server_uri": uri, "channel_creds": [{ "type": "insecure" }] }]);
+    let bootstrap = json!({
+        "xds_servers": server(&origin.address()),
+        "authorities": { "a": {}, "away": { "xds_servers": server(&away) } },
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("bootstrap.json");
+    std::fs::write(&file, bootstrap.to_string()).unwrap();
+    let get = run(&["get", "--bootstrap", file.to_str().unwrap(), "-o", "json", "cluster", LIST]);
+    assert_eq!(get.code, 3, "{}", get.err);
+    let error = events(&get, "error").remove(0);
+    assert_eq!((&error["name"], &error["kind"]), (&json!(there), &json!("unreachable")));
+    assert_eq!(error["server"], json!(away), "who has the member, not who has the list");
+
+    let of_members = Origin::play(&[Scene::clusters(&[there])]).address();
+    std::fs::write(&file, bootstrap.to_string().replace(&away, &of_members)).unwrap();
+    let get = run(&["get", "--bootstrap", file.to_str().unwrap(), "-o", "json", "cluster", LIST]);
+    assert_eq!((get.code, &events(&get, "put")[0]["server"]), (0, &json!(of_members)), "{}", get.err);
+    assert_eq!(events(&get, "answered")[0]["server"], json!(origin.address()));
 }

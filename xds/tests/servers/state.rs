@@ -7,7 +7,8 @@ use serde_json::json;
 use tonic::Status;
 
 use super::origin::{Origin, Scene};
-use super::{events, run};
+use super::watch::Watching;
+use super::{CDS, GLOB, MEMBER, events, run};
 
 #[test]
 fn what_was_seen_is_shown_as_stale_when_the_server_is_silent() {
@@ -72,4 +73,26 @@ fn where_nothing_can_be_kept_that_is_said_and_the_answer_printed() {
     let run = run(&["get", "--server", &origin.address(), "--state", file.to_str().unwrap(), "cluster", "web"]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(run.err.contains("nothing is kept: "), "{}", run.err);
+}
+
+#[test]
+fn that_what_is_stale_is_as_it_was_is_told_when_the_server_says_so() {
+    for (asked, name) in [("web", "web"), ("*", "web"), (GLOB, MEMBER)] {
+        let directory = tempfile::tempdir().unwrap();
+        let state = directory.path().join("state");
+        let there = Scene::clusters(&["web", MEMBER]);
+        let origin = Origin::play(&[there.clone(), Scene::Silence, there]);
+        let address = origin.address();
+        let args = ["--server", &address, "--state", state.to_str().unwrap(), "-o", "json", "cluster", asked];
+        assert_eq!(run(&[&["get"], &args[..]].concat()).code, 0);
+        let mut watching = Watching::start(&args);
+        let stale = |event: &serde_json::Value| event["event"] == "put" && event["stale"] == true;
+        assert!((0..2).any(|_| stale(&watching.next(1)[0])), "{asked}");
+        // Of `get`, which is over, and of this.
+        origin.end_stream();
+        origin.end_stream();
+        let fresh = json!({"event": "ambient", "type": CDS, "name": name, "server": address, "stale": false});
+        // A stream without an answer is a trouble of its own, and its end another.
+        assert!((0..4).any(|_| watching.next(1)[0] == fresh), "{asked}");
+    }
 }

@@ -35,7 +35,7 @@ impl Watching {
     }
 
     /// The next events, in the order of what they are and of their names.
-    fn next(&mut self, count: usize) -> Vec<Value> {
+    pub(crate) fn next(&mut self, count: usize) -> Vec<Value> {
         let mut events: Vec<Value> = (0..count).map(|_| serde_json::from_str(&self.line()).unwrap()).collect();
         events.sort_by_key(|event| (event["event"].to_string(), event["name"].to_string()));
         events

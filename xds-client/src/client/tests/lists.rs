@@ -243,6 +243,21 @@ fn r081_an_entry_is_found_by_its_name_in_its_list_and_the_directive_is_not_sent(
 }
 
 #[test]
+fn r081_an_entry_comes_again_when_the_trouble_of_its_list_is_over() {
+    let world = World::new();
+    world.put_list("foo", "1", &[inline("bar", "1")]);
+    let mut watch = world.watch(&format!("{}#entry=bar", list("foo")));
+    assert_eq!(world.follow(&mut watch), ["put bar 1"]);
+    world.put_list("foo", "2", &[Entry::default()]);
+    let told = world.follow(&mut watch);
+    assert!(told.len() == 1 && told[0].starts_with("ambient bar: invalid at"), "{told:?}");
+    world.put_list("foo", "3", &[inline("bar", "1")]);
+    assert_eq!(world.follow(&mut watch), ["put bar 1"], "it came after an error");
+    world.put_list("foo", "4", &[inline("bar", "1"), inline("baz", "1")]);
+    assert!(world.follow(&mut watch).is_empty(), "it is as it was");
+}
+
+#[test]
 fn r081_a_member_may_be_an_entry_of_another_list() {
     let world = World::new();
     let there = format!("{}#entry=bar", xdstp("other", LISTS, "there"));
