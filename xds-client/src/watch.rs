@@ -25,8 +25,8 @@ use crate::resource::{Content, Raw};
 /// [`Stream`], of [raw](Raw) resources or of those of a [type](crate::Resource).
 pub struct Watch<R: Content = Raw> {
     state: State,
-    /// What came before anybody read it, and cannot be read: there is nothing of it to go on with. Most have none.
-    unread: Option<Box<BTreeSet<ResourceName>>>,
+    /// What came before anybody read it, and cannot be read: there is nothing of it to go on with.
+    unread: BTreeSet<ResourceName>,
     content: PhantomData<fn() -> R>,
 }
 
@@ -38,11 +38,11 @@ enum State {
 
 impl<R: Content> Watch<R> {
     pub(crate) fn new(found: Box<dyn Find>) -> Self {
-        Self { state: State::Watching(found), unread: None, content: PhantomData }
+        Self { state: State::Watching(found), unread: BTreeSet::new(), content: PhantomData }
     }
 
     pub(crate) fn never(error: Error) -> Self {
-        Self { state: State::Never(Some(Box::new(error))), unread: None, content: PhantomData }
+        Self { state: State::Never(Some(Box::new(error))), unread: BTreeSet::new(), content: PhantomData }
     }
 
     /// What is watched: of a list collection or a part of it, the list; nothing, if what was to be cannot be asked for.
@@ -145,17 +145,17 @@ impl<R: Content> Watch<R> {
         match told {
             Told::Put { name, resource } => match R::value(&resource.value) {
                 Ok(value) => {
-                    self.forget(&name);
+                    self.unread.remove(&name);
                     Event::Put { name, version: resource.version, resource: value }
                 }
                 Err(reason) => {
                     let error = Error::Invalid { version: resource.version, reason: reason.as_str().into() };
-                    self.unread.get_or_insert_default().insert(name.clone());
+                    self.unread.insert(name.clone());
                     Event::Failed { name: Some(name), error }
                 }
             },
             Told::Gone { name } => {
-                self.forget(&name);
+                self.unread.remove(&name);
                 Event::Removed { name }
             }
             Told::Failed { name, error, held: true, .. } if !self.lacks(name.as_ref()) => {
@@ -169,20 +169,10 @@ impl<R: Content> Watch<R> {
 
     /// Whether a resource, or the one that is watched, is there and cannot be read.
     fn lacks(&self, name: Option<&ResourceName>) -> bool {
-        let Some(unread) = &self.unread else { return false };
         match (name, &self.state) {
-            (Some(name), _) => unread.contains(name),
-            (None, State::Watching(found)) => found.is_one(),
+            (Some(name), _) => self.unread.contains(name),
+            (None, State::Watching(found)) => !self.unread.is_empty() && found.is_one(),
             (None, State::Never(_)) => false,
-        }
-    }
-
-    fn forget(&mut self, name: &ResourceName) {
-        if let Some(unread) = &mut self.unread {
-            unread.remove(name);
-            if unread.is_empty() {
-                self.unread = None;
-            }
         }
     }
 }
