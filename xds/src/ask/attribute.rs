@@ -16,9 +16,8 @@ pub(super) fn add(name: ResourceName, attributes: &[KeyValue]) -> Result<Resourc
     let attributes = attributes.iter().map(|KeyValue { key, value }| (key.as_str(), value.as_str()));
     let params = ContextParams::compose(&ContextParams::default(), &locator.context_params(), [], attributes)
         .map_err(|error| error.to_string())?;
-    let text = locator.to_canonical();
-    let path = text.split_once('?').map_or(&*text, |(path, _)| path);
-    ResourceName::parse(&format!("{path}?{}", params.to_canonical())).map_err(|error| error.to_string())
+    let computed = locator.with_context_params(&params).map_err(|error| error.to_string())?;
+    ResourceName::parse(&computed.to_canonical()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
