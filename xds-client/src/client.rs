@@ -10,6 +10,7 @@ mod kept;
 #[cfg(feature = "lrs")]
 mod load;
 mod metrics;
+mod on_demand;
 mod on_terms;
 mod one_server;
 mod origins;
@@ -40,6 +41,7 @@ pub(crate) use self::inner::Inner;
 #[cfg(feature = "state")]
 pub use self::kept::NotKept;
 pub use self::metrics::{Metrics, ResourceCount};
+pub use self::on_demand::OnDemand;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::origins::patience;
 pub(crate) use self::parameters::Dpds;
@@ -163,11 +165,7 @@ impl Client {
     /// Watches resources of a type that the program [reads](Resource): what it cannot read is refused, and what was there
     /// before stays. All that comes of the type is read from then on, as the first says who watches it as anything.
     pub fn watch_as<R: Resource>(&self, name: &str) -> Watch<R> {
-        let (type_url, validator) = validator::<R>();
-        if self.0.shared.validators.insert_by_trust(type_url.clone(), validator) {
-            self.0.shared.federation.reread(&type_url);
-        }
-        self.open(type_url, name)
+        self.open(self.reads::<R>(), name)
     }
 
     /// Lets go of streams that nobody watches anything of: it does so by itself, but for who has a [transport](Transport)
@@ -198,6 +196,15 @@ impl Client {
     pub fn save(&self, now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
         let kept = self.0.shared.kept.as_ref();
         kept.map_or_else(|| Ok(Saved::default()), |kept| kept.save(&self.0.shared.federation, now, wall))
+    }
+
+    /// All that comes of a type is read from now on.
+    fn reads<R: Resource>(&self) -> TypeUrl {
+        let (type_url, validator) = validator::<R>();
+        if self.0.shared.validators.insert_by_trust(type_url.clone(), validator) {
+            self.0.shared.federation.reread(&type_url);
+        }
+        type_url
     }
 
     fn open<R: Content>(&self, type_url: TypeUrl, name: &str) -> Watch<R> {

@@ -32,7 +32,7 @@ pub use backoff::Backoff;
 pub use client::NotKept;
 #[cfg(feature = "metrics")]
 pub use client::Recorded;
-pub use client::{BuildError, Builder, Client, Metrics, ResourceCount, Single, Transport};
+pub use client::{BuildError, Builder, Client, Metrics, OnDemand, ResourceCount, Single, Transport};
 pub use config_source::{AdjacentSource, ConfigSource, ConfigSourceError};
 pub use endpoint::{Endpoint, EndpointError, ServerError};
 pub use error::Error;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
+use parking_lot::Mutex;
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
@@ -32,11 +33,45 @@ pub struct Watch<R: Content = Raw> {
 
 enum State {
     Watching(Box<dyn Find>),
+    /// It is yet to be asked for; whether all is to be told again when another server counts.
+    Awaiting(Arc<Mutex<Awaited>>, bool),
     /// It cannot be: what is to be said of that, once.
     Never(Option<Box<Error>>),
 }
 
+/// What is watched once somebody asks for it.
+#[derive(Default)]
+pub(crate) struct Awaited {
+    found: Option<Result<Box<dyn Find>, Error>>,
+    waker: Option<Waker>,
+    is_asked: bool,
+}
+
+impl Awaited {
+    /// It is asked for, or cannot be; and who waits for that.
+    pub(crate) fn find(&mut self, found: Result<Box<dyn Find>, Error>) -> Option<Waker> {
+        (self.found, self.is_asked) = (Some(found), true);
+        self.waker.take()
+    }
+
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.is_asked
+    }
+
+    fn take(&mut self, waker: &Waker) -> Option<Result<Box<dyn Find>, Error>> {
+        let found = self.found.take();
+        if found.is_none() {
+            self.waker = Some(waker.clone());
+        }
+        found
+    }
+}
+
 impl<R: Content> Watch<R> {
+    pub(crate) fn awaiting(awaited: Arc<Mutex<Awaited>>) -> Self {
+        Self { state: State::Awaiting(awaited, false), unread: BTreeSet::new(), content: PhantomData }
+    }
+
     pub(crate) fn new(found: Box<dyn Find>) -> Self {
         Self { state: State::Watching(found), unread: BTreeSet::new(), content: PhantomData }
     }
@@ -49,7 +84,7 @@ impl<R: Content> Watch<R> {
     pub fn interest(&self) -> Option<&Interest> {
         match &self.state {
             State::Watching(found) => Some(found.first().interest()),
-            State::Never(_) => None,
+            State::Awaiting(..) | State::Never(_) => None,
         }
     }
 
@@ -58,7 +93,7 @@ impl<R: Content> Watch<R> {
     pub fn status(&self) -> Option<ResourceStatus> {
         match &self.state {
             State::Watching(found) => found.is_one().then(|| found.first().status())?,
-            State::Never(_) => None,
+            State::Awaiting(..) | State::Never(_) => None,
         }
     }
 
@@ -67,7 +102,7 @@ impl<R: Content> Watch<R> {
     pub fn server(&self) -> Option<Arc<str>> {
         match &self.state {
             State::Watching(found) => Some(found.source().server()),
-            State::Never(_) => None,
+            State::Awaiting(..) | State::Never(_) => None,
         }
     }
 
@@ -75,7 +110,7 @@ impl<R: Content> Watch<R> {
     pub(crate) fn origin(&self) -> Option<usize> {
         match &self.state {
             State::Watching(found) => Some(found.source().origin()),
-            State::Never(_) => None,
+            State::Awaiting(..) | State::Never(_) => None,
         }
     }
 
@@ -85,7 +120,7 @@ impl<R: Content> Watch<R> {
     pub fn is_stale(&self) -> bool {
         match &self.state {
             State::Watching(found) => found.is_stale(),
-            State::Never(_) => false,
+            State::Awaiting(..) | State::Never(_) => false,
         }
     }
 
@@ -95,8 +130,10 @@ impl<R: Content> Watch<R> {
     /// collection (TP1) are not.
     #[must_use]
     pub fn renotify_on_switch(mut self) -> Self {
-        if let State::Watching(found) = &mut self.state {
-            found.first_mut().renotify();
+        match &mut self.state {
+            State::Watching(found) => found.first_mut().renotify(),
+            State::Awaiting(_, renotifies) => *renotifies = true,
+            State::Never(_) => {}
         }
         self
     }
@@ -110,7 +147,7 @@ impl<R: Content> Watch<R> {
     pub fn load_reporter(&self) -> Result<LoadReporter, LoadError> {
         match &self.state {
             State::Watching(found) => found.source().load_reporter(),
-            State::Never(_) => Err(LoadError::NotWatched),
+            State::Awaiting(..) | State::Never(_) => Err(LoadError::NotWatched),
         }
     }
 
@@ -132,7 +169,21 @@ impl<R: Content> Watch<R> {
     }
 
     fn poll(&mut self, waker: &Waker) -> Poll<Option<Event<R::Value>>> {
+        if let State::Awaiting(awaited, renotifies) = &self.state {
+            let Some(found) = awaited.lock().take(waker) else { return Poll::Pending };
+            let renotifies = *renotifies;
+            self.state = match found {
+                Ok(mut found) => {
+                    if renotifies {
+                        found.first_mut().renotify();
+                    }
+                    State::Watching(found)
+                }
+                Err(error) => State::Never(Some(Box::new(error))),
+            };
+        }
         match &mut self.state {
+            State::Awaiting(..) => Poll::Pending,
             State::Never(error) => Poll::Ready(error.take().map(|error| Event::Failed { name: None, error: *error })),
             State::Watching(found) => match found.next(waker) {
                 Some(told) => Poll::Ready(Some(self.event(told))),
@@ -172,7 +223,7 @@ impl<R: Content> Watch<R> {
         match (name, &self.state) {
             (Some(name), _) => self.unread.contains(name),
             (None, State::Watching(found)) => !self.unread.is_empty() && found.is_one(),
-            (None, State::Never(_)) => false,
+            (None, State::Awaiting(..) | State::Never(_)) => false,
         }
     }
 }
@@ -189,6 +240,7 @@ impl<R: Content> fmt::Debug for Watch<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match &self.state {
             State::Watching(found) => found.first().interest() as &dyn fmt::Debug,
+            State::Awaiting(..) => &"awaited",
             State::Never(error) => error,
         };
         f.debug_tuple("Watch").field(what).finish()

@@ -96,6 +96,15 @@ impl Client {
         self.with(Beside { attributes, ..self.0.beside.clone() })
     }
 
+    /// The same, beside those that it has: of one key, the later counts.
+    pub(super) fn with_more_attributes<K: Into<String>, V: Into<String>>(
+        &self,
+        attributes: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        let more = attributes.into_iter().map(|(key, value)| (key.into(), value.into()));
+        self.with_attributes(self.0.beside.attributes.iter().cloned().chain(more))
+    }
+
     fn with(&self, beside: Beside) -> Self {
         let Inner { shared, own, .. } = &*self.0;
         Self(Arc::new(Inner { shared: shared.clone(), own: own.clone(), beside }))

@@ -1,5 +1,12 @@
 //! What is said beside the names that are watched: sources, attributes; and that nothing is said by authorities.
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
+
+use futures_core::Stream;
+
 use super::*;
 use crate::{AdjacentSource, ConfigSource};
 
@@ -98,4 +105,44 @@ fn without_federation_the_servers_at_the_top_are_asked_for_everything() {
         assert_eq!(heard(&mut world.watch(&name)), [format!("put {name} 1")]);
     }
     assert_eq!((world.network.dialed(), world.other().opened()), (1, 0));
+}
+
+#[test]
+fn tp1_a_watch_on_demand_waits_for_its_attributes_and_nobody_is_asked_before() {
+    let world = World::new();
+    let name = xdstp("a", CDS, "foo");
+    let with = format!("{name}?xds.resource.port=80&xds.resource.vip=96.54.3.1");
+    world.put(CDS, &with, "1");
+    let of_port = world.client.with_attributes([("port", "80"), ("vip", "of nobody")]);
+    let (on_demand, mut watch) = of_port.watch_on_demand_as::<Cluster>(&name);
+    let woken = Arc::new(Count(AtomicUsize::new(0)));
+    let waker = Waker::from(woken.clone());
+    assert!(Pin::new(&mut watch).poll_next(&mut Context::from_waker(&waker)).is_pending());
+    world.network.settle();
+    assert_eq!((world.network.dialed(), watch.interest().is_none(), watch.is_stale()), (0, true, false));
+    on_demand.ask([("vip", "96.54.3.1")]);
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    world.network.settle();
+    assert_eq!(world.top().take_asked(), [format!("+{with}")], "whether anybody looked or not");
+    assert_eq!(heard(&mut watch), [format!("put {with} 1")]);
+    drop(watch);
+    world.network.settle();
+    assert_eq!(world.top().take_asked(), [format!("-{with}")]);
+
+    let (on_demand, watch) = of_port.watch_on_demand(CDS, &name);
+    drop(watch);
+    on_demand.ask([("vip", "1.2.3.4")]);
+    let (on_demand, mut never) = of_port.watch_on_demand(CDS, &name);
+    drop(on_demand);
+    assert_eq!(heard(&mut never), [format!("failed all: {name}: nobody said what its attributes are")]);
+    world.network.settle();
+    assert_eq!(world.top().take_asked(), [""; 0]);
+}
+
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
