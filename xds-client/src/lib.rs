@@ -5,6 +5,8 @@ pub mod bootstrap;
 mod client;
 mod config_source;
 mod endpoint;
+#[cfg(feature = "envoy")]
+pub mod envoy;
 mod error;
 mod event;
 pub mod federation;
