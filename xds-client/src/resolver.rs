@@ -93,6 +93,7 @@ fn locate(
     hops: usize,
 ) -> Result<Box<dyn Find>, Error> {
     let bad = |reason: &str| Error::BadName { reason: format!("{to}: {reason}").into() };
+    let is_watched = matches!(otherwise, Wanted::List);
     let name = to.to_name();
     let is_list = match &name {
         Some(name) => is_list_of(name, type_url),
@@ -113,7 +114,9 @@ fn locate(
         if !is_alike(to, &other) {
             return Err(bad("its alternative is not one resource of its type"));
         }
-        found = Box::new(Alternative::new(client, &of, found, client.attributed(&other)?, (hops, member)));
+        // What leads to others says itself what they are asked for with.
+        let other = if hops == 0 && is_watched { client.attributed(&other)? } else { other.into_owned() };
+        found = Box::new(Alternative::new(client, &of, found, other, (hops, member)));
     }
     Ok(match to.entry() {
         Some(entry) => Box::new(Entry::new(client, type_url, found, &entry)),

@@ -126,12 +126,12 @@ impl<R: Content> Watch<R> {
 
     /// Has all that there is told again whenever another server comes to count for it, though it is as it was: a resource may say
     /// something that stands for its server (`self`, gRFC A47), and who goes by that does it anew. Otherwise what is as it was is
-    /// no news. What a redirect leads to is told again when another server counts for the redirect; the members of a list
-    /// collection (TP1) are not.
+    /// no news. What a redirect or an alternative leads to is told again, too, when another server counts for that or for the redirect;
+    /// the members of a list collection (TP1) are not.
     #[must_use]
     pub fn renotify_on_switch(mut self) -> Self {
         match &mut self.state {
-            State::Watching(found) => found.first_mut().renotify(),
+            State::Watching(found) => found.renotify(),
             State::Awaiting(_, renotifies) => *renotifies = true,
             State::Never(_) => {}
         }
@@ -175,7 +175,7 @@ impl<R: Content> Watch<R> {
             self.state = match found {
                 Ok(mut found) => {
                     if renotifies {
-                        found.first_mut().renotify();
+                        found.renotify();
                     }
                     State::Watching(found)
                 }

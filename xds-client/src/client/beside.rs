@@ -32,8 +32,9 @@ impl Client {
     /// lists are asked of the servers that `parent` is from, though the bootstrap says others or none (TP1, *transport network
     /// addressing*). All other names are asked as otherwise. `ads` and `self` are the same (gRFC A47).
     ///
-    /// The servers are asked over a stream more. What is not of servers, as a file, has nothing to say of that, nor has a watch that
-    /// cannot be.
+    /// It counts where `parent` is from now: of one resource, once that came. What is not of servers, as a file, has nothing to say of
+    /// that, nor has a watch that cannot be; and a collection is from where the list or the glob is, wherever its members are. The
+    /// servers are asked over a stream more, and nothing of it is kept over a restart.
     ///
     /// ```
     /// use std::time::Instant;

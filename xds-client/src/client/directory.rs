@@ -95,6 +95,15 @@ impl Lists {
         Self { top: found, by_authority: HashMap::new(), twins: 0..0 }
     }
 
+    /// Whether two origins are the same list.
+    fn are_same(&self, one: usize, other: usize) -> bool {
+        let list = |origin: usize| match self.adjacent_to(origin) {
+            Some(twin) if twin == origin => origin - self.twins.len(),
+            _ => origin,
+        };
+        list(one) == list(other)
+    }
+
     /// The lists at these positions are at the next ones once more, for names of whatever authority.
     pub(super) fn with_twins(self, of: Range<usize>) -> Self {
         Self { twins: of, ..self }
@@ -138,7 +147,17 @@ impl Directory {
     /// an origin.
     pub(super) fn adjacent(&self, origin: usize, authority: &str) -> Option<Place> {
         let origin = self.lists.adjacent_to(origin)?;
-        Some(Place { origin, is_adjacent: true, parameters: self.parameters.get(authority).cloned() })
+        let of_authority = self.parameters.iter().find(|(name, _)| canonical(name) == authority);
+        let parameters = match self.bootstrap {
+            Some(_) => of_authority.map(|(_, parameters)| parameters),
+            None => self.old_style.as_ref(),
+        };
+        Some(Place { origin, is_adjacent: true, parameters: parameters.cloned() })
+    }
+
+    /// Whether two places have the same servers.
+    pub(super) fn has_same_servers(&self, one: &Place, other: &Place) -> bool {
+        self.lists.are_same(one.origin, other.origin)
     }
 
     /// The resources that say with what others are asked for.

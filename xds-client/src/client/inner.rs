@@ -66,6 +66,11 @@ impl Inner {
         }
     }
 
+    /// Whether two places have the same servers.
+    pub(crate) fn has_same_servers(&self, one: &Place, other: &Place) -> bool {
+        self.shared.directory.has_same_servers(one, other)
+    }
+
     /// Whether names are asked for with attributes.
     pub(crate) fn has_attributes(&self) -> bool {
         self.beside.has_attributes()

@@ -26,6 +26,8 @@ pub(crate) struct Alternative {
     first: Box<dyn Find>,
     to: Locator<'static>,
     other: Option<Other>,
+    /// What there is is told again when another server counts.
+    renotifies: bool,
 }
 
 struct Other {
@@ -42,7 +44,16 @@ impl Alternative {
         to: Locator<'static>,
         (hops, opens): (usize, Opens),
     ) -> Self {
-        Self { client: client.clone(), type_url: type_url.clone(), hops, opens, first, to, other: None }
+        Self {
+            client: client.clone(),
+            type_url: type_url.clone(),
+            hops,
+            opens,
+            first,
+            to,
+            other: None,
+            renotifies: false,
+        }
     }
 
     /// What the first says.
@@ -83,7 +94,10 @@ impl Alternative {
     /// The other is asked, too.
     fn turn(&mut self) -> Result<(), Error> {
         if self.other.is_none() {
-            let found = (self.opens)(&self.client, &self.type_url, &self.to, self.hops)?;
+            let mut found = (self.opens)(&self.client, &self.type_url, &self.to, self.hops)?;
+            if self.renotifies {
+                found.renotify();
+            }
             self.other = Some(Other { found, used: false });
         }
         Ok(())
@@ -117,6 +131,12 @@ impl Find for Alternative {
 
     fn first_mut(&mut self) -> &mut Asked {
         self.first.first_mut()
+    }
+
+    fn renotify(&mut self) {
+        self.renotifies = true;
+        self.first.renotify();
+        self.other.iter_mut().for_each(|other| other.found.renotify());
     }
 
     fn source(&self) -> &Asked {

@@ -66,7 +66,7 @@ impl ByDpds {
         let of = Interest::Name(dpds.name.clone());
         let at = client.place_of(&of)?;
         Ok(Self {
-            of_same_servers: at.origin == place.origin,
+            of_same_servers: client.has_same_servers(&at, place),
             dpds: Subscription::open(client, &dpds.type_url, of, (&at, None))?,
             client: client.clone(),
             type_url: type_url.clone(),

@@ -71,7 +71,10 @@ impl Find for Entry {
                     self.amiss = held && (self.amiss || name.is_some());
                     Some(Told::Failed { name: name.and_then(|_| self.name()), error, held, keeps })
                 }
-                Told::Cleared { name } => Some(Told::Cleared { name: name.and_then(|_| self.name()) }),
+                Told::Cleared { name } => {
+                    self.amiss &= name.is_none();
+                    Some(Told::Cleared { name: name.and_then(|_| self.name()) })
+                }
                 Told::Gone { .. } | Told::Answered => None,
             };
             if told.is_some() {
@@ -87,6 +90,10 @@ impl Find for Entry {
 
     fn first_mut(&mut self) -> &mut Asked {
         self.directory.first_mut()
+    }
+
+    fn renotify(&mut self) {
+        self.directory.renotify();
     }
 
     fn source(&self) -> &Asked {

@@ -20,6 +20,11 @@ pub(crate) trait Find: Send {
     fn first(&self) -> &Asked;
     fn first_mut(&mut self) -> &mut Asked;
 
+    /// From now on all that there is is told again when another server counts for it.
+    fn renotify(&mut self) {
+        self.first_mut().renotify();
+    }
+
     /// What that came from which is told of it, or is awaited: what a redirect or an alternative leads to.
     fn source(&self) -> &Asked {
         self.first()

@@ -26,6 +26,8 @@ pub(crate) struct Followed {
     opens: Opens,
     /// The one resource that it is was told, or something in its place.
     told: bool,
+    /// What there is is told again when another server counts.
+    renotifies: bool,
 }
 
 struct Targets {
@@ -56,7 +58,7 @@ impl Followed {
 
     pub(super) fn of(asked: Asked, (hops, opens): (usize, Opens)) -> Self {
         let hops = u8::try_from(hops).unwrap_or(u8::MAX);
-        Self { asked, targets: None, hops, opens, told: false }
+        Self { asked, targets: None, hops, opens, told: false, renotifies: false }
     }
 
     /// What itself says.
@@ -103,7 +105,10 @@ impl Followed {
             return None;
         }
         match (self.opens)(&targets.client, &targets.type_url, to, usize::from(self.hops) + 1) {
-            Ok(found) => {
+            Ok(mut found) => {
+                if self.renotifies {
+                    found.renotify();
+                }
                 targets.parts.insert(name, Target { found, awaited: true, covered });
                 None
             }
@@ -146,6 +151,13 @@ impl Find for Followed {
 
     fn first_mut(&mut self) -> &mut Asked {
         &mut self.asked
+    }
+
+    fn renotify(&mut self) {
+        self.renotifies = true;
+        self.asked.renotify();
+        let targets = self.targets.iter_mut().flat_map(|targets| targets.parts.all_mut());
+        targets.for_each(|target| target.found.renotify());
     }
 
     fn source(&self) -> &Asked {

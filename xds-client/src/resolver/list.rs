@@ -33,8 +33,8 @@ pub(crate) struct List {
     answers: bool,
     /// It was.
     answered: bool,
-    /// What is wrong with the list, beside which there are members, was told of this name.
-    amiss: Option<Option<ResourceName>>,
+    /// What is wrong with the list, beside which there are members, was told of these names.
+    amiss: BTreeSet<Option<ResourceName>>,
 }
 
 /// What is known of a member.
@@ -61,7 +61,7 @@ impl List {
             queue: VecDeque::new(),
             answers: false,
             answered: false,
-            amiss: None,
+            amiss: BTreeSet::new(),
         }
     }
 
@@ -71,13 +71,15 @@ impl List {
             Told::Put { name, resource } => match self.client.listed(&self.type_url, &resource) {
                 Ok(listed) => {
                     // Its members may be as they were, and say nothing of it.
-                    let amiss = self.amiss.take();
-                    self.queue.extend(amiss.map(|name| Told::Cleared { name }));
+                    let amiss = std::mem::take(&mut self.amiss);
+                    self.queue.extend(amiss.into_iter().map(|name| Told::Cleared { name }));
                     self.look(&listed);
                 }
                 Err(error) => {
-                    let held = self.answered;
-                    self.amiss = held.then(|| Some(name.clone()));
+                    let held = self.has_any();
+                    if held {
+                        self.amiss.insert(Some(name.clone()));
+                    }
                     self.queue.push_back(Told::Failed { name: Some(name), error, held, keeps: true });
                 }
             },
@@ -88,17 +90,24 @@ impl List {
                     self.awaited.clear();
                     (self.answers, self.answered) = (false, false);
                 }
-                // Where none of its members is, there is nothing to go on with.
-                let has_any = self.answered || self.members.values().any(Member::is_told);
-                self.amiss = held.then(|| name.clone());
-                self.queue.push_back(Told::Failed { name, error, held: held && has_any, keeps });
+                match held {
+                    true => _ = self.amiss.insert(name.clone()),
+                    false => self.amiss.clear(),
+                }
+                let held = held && self.has_any();
+                self.queue.push_back(Told::Failed { name, error, held, keeps });
             }
             Told::Cleared { name } => {
-                self.amiss = None;
+                self.amiss.remove(&name);
                 self.queue.push_back(Told::Cleared { name });
             }
             Told::Gone { .. } | Told::Answered => {}
         }
+    }
+
+    /// Whether there is anything to go on with: members, or that there are none.
+    fn has_any(&self) -> bool {
+        self.answered || self.members.values().any(Member::is_told)
     }
 
     /// The list is new: what comes is told before what goes.
@@ -193,6 +202,10 @@ impl Find for List {
 
     fn first_mut(&mut self) -> &mut Asked {
         self.directory.first_mut()
+    }
+
+    fn renotify(&mut self) {
+        self.directory.renotify();
     }
 
     fn source(&self) -> &Asked {

@@ -40,6 +40,10 @@ impl<K: Ord + Clone + Send + Sync + 'static, P> Parts<K, P> {
         self.parts.values().map(|(part, _)| part)
     }
 
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut P> {
+        self.parts.values_mut().map(|(part, _)| part)
+    }
+
     /// What one of them says, if any does; otherwise the waker is told when one may.
     pub(super) fn next<T>(
         &mut self,

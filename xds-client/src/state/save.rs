@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
-use xds_transport::wire::SelectorsByType;
 use xds_transport::{Frame, is_secret};
 use xdstp_cache::{Interest, Known, TypeUrl};
 
@@ -114,11 +113,11 @@ impl Saver {
             Interest::Name(name) => authority.is_none_or(|authority| name.authority() == Some(authority)),
             Interest::Wildcard => true,
         };
-        let kept =
-            |known: &Known<Frame>| !matches!(known, Known::Present { resource, .. } if !outlives(&resource.value));
-        let is_kept = is_kept && (known.is_empty() || known.iter().any(kept));
+        let shared =
+            |known: &Known<Frame>| !matches!(known, Known::Present { resource, .. } if resource.value.do_not_cache());
+        let is_kept = is_kept && (known.is_empty() || known.iter().any(shared));
         let lack = if is_kept { lack } else { Lack::Gone };
-        let known: Vec<_> = known.into_iter().filter(|known| is_kept && kept(known)).collect();
+        let known: Vec<_> = known.into_iter().filter(|known| is_kept && shared(known)).collect();
         let key = scope.key_of(&of, &interest);
         let record = Record::of(known, at);
         self.unwanted.remove(&key);
@@ -333,13 +332,6 @@ fn commit(saver: &mut Saver, store: &dyn Store, at: Moment, more: bool) -> Resul
     let keys = saver.ops.len();
     (saver.ops, saver.bytes) = (Vec::new(), 0);
     Ok(Saved { keys, more })
-}
-
-/// Whether a resource is kept: not what is for one client alone, nor what says how others are to be asked for (DPDS), which is
-/// asked for first each time.
-fn outlives(content: &Frame) -> bool {
-    let says_how = content.decoded().is_some_and(|made| made.is::<SelectorsByType>());
-    !content.do_not_cache() && !says_how
 }
 
 #[cfg(test)]

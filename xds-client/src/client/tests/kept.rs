@@ -336,21 +336,3 @@ fn another_node_or_server_is_not_served_what_is_kept() {
     program.save();
     assert_eq!(heard(&mut program.world.watch("x")), ["failed all: unreachable (away)"]);
 }
-
-#[test]
-fn r084_what_says_how_others_are_asked_for_is_not_kept() {
-    let mut program = Program::new(Protocol::Delta);
-    let server = Server::new(TOP, ChannelCreds::Insecure);
-    let own = Authority::default().with_dpds(dpds::dpds("a").parse().unwrap());
-    let builder = Client::builder(Bootstrap::new(server).with_authority("a", own)).store(program.store.clone());
-    program.world.client = builder.transport(program.world.network.clone()).build().unwrap();
-    program.world.top().put(dpds::DPDS, &dpds::dpds("a"), "1", &dpds::map(EDS, "env", "canary"));
-    let name = xdstp("a", CDS, "x");
-    program.world.put(CDS, &name, "1");
-    let mut watch = program.world.watch(&name);
-    assert_eq!(program.world.follow(&mut watch), [format!("put {name} 1")]);
-    program.save();
-    let keys = program.keys();
-    assert!(keys.iter().any(|key| key.contains("Cluster")), "{keys:?}");
-    assert!(!keys.iter().any(|key| key.contains("DynamicParameter")), "{keys:?}");
-}

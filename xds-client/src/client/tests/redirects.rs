@@ -268,3 +268,24 @@ fn r082_who_has_a_redirect_and_nothing_of_what_it_leads_to_has_nothing_to_go_on_
     world.network.pass(SOON);
     assert_eq!(world.follow(&mut watch), ["failed all: unreachable (away)"]);
 }
+
+#[test]
+fn r071_what_a_redirect_leads_to_is_told_again_when_another_of_its_servers_counts() {
+    let server = |uri| Server::new(uri, ChannelCreds::Insecure);
+    let others = Authority::default().with_server(server(OTHER)).with_server(server("second:1"));
+    let bootstrap =
+        Bootstrap::new(server(TOP)).with_authority("a", Authority::default()).with_authority("other", others);
+    let world = World::with(Protocol::Delta, bootstrap);
+    let (here, there) = (cluster("a", "bar"), cluster("other", "baz"));
+    world.redirect(&here, "1", &there);
+    world.put_other(CDS, &there, "1");
+    world.network.server("second:1").put(CDS, &there, "1", &message(&there, "1"));
+    let mut watch = world.watch(&here).renotify_on_switch();
+    assert_eq!(world.follow(&mut watch), [format!("put {here} 1")]);
+    world.other().go_down("away");
+    // Something that nothing is known of has the next server asked (gRFC A71).
+    let _new = world.watch(&cluster("other", "new"));
+    world.network.pass(SOON);
+    assert_eq!(watch.server().as_deref(), Some("second:1"));
+    assert!(world.follow(&mut watch).contains(&format!("put {here} 1")));
+}
