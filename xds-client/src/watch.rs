@@ -1,6 +1,5 @@
 //! What a program holds to see resources change.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -10,7 +9,6 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use parking_lot::Mutex;
 use xdstp_cache::Interest;
-use xdstp_uri::ResourceName;
 
 use crate::error::Error;
 use crate::event::Event;
@@ -26,15 +24,13 @@ use crate::resource::{Content, Raw};
 /// [`Stream`], of [raw](Raw) resources or of those of a [type](crate::Resource).
 pub struct Watch<R: Content = Raw> {
     state: State,
-    /// What came before anybody read it, and cannot be read: there is nothing of it to go on with.
-    unread: BTreeSet<ResourceName>,
     content: PhantomData<fn() -> R>,
 }
 
 enum State {
     Watching(Box<dyn Find>),
-    /// It is yet to be asked for; whether all is to be told again when another server counts.
-    Awaiting(Arc<Mutex<Awaited>>, bool),
+    /// It is yet to be asked for.
+    Awaiting(Arc<Mutex<Awaited>>),
     /// It cannot be: what is to be said of that, once.
     Never(Option<Box<Error>>),
 }
@@ -45,6 +41,8 @@ pub(crate) struct Awaited {
     found: Option<Result<Box<dyn Find>, Error>>,
     waker: Option<Waker>,
     is_asked: bool,
+    /// All is to be told again when another server counts.
+    renotifies: bool,
 }
 
 impl Awaited {
@@ -59,9 +57,11 @@ impl Awaited {
     }
 
     fn take(&mut self, waker: &Waker) -> Option<Result<Box<dyn Find>, Error>> {
-        let found = self.found.take();
-        if found.is_none() {
-            self.waker = Some(waker.clone());
+        let mut found = self.found.take();
+        match &mut found {
+            Some(Ok(found)) if self.renotifies => found.renotify(),
+            Some(_) => {}
+            None => self.waker = Some(waker.clone()),
         }
         found
     }
@@ -69,22 +69,22 @@ impl Awaited {
 
 impl<R: Content> Watch<R> {
     pub(crate) fn awaiting(awaited: Arc<Mutex<Awaited>>) -> Self {
-        Self { state: State::Awaiting(awaited, false), unread: BTreeSet::new(), content: PhantomData }
+        Self { state: State::Awaiting(awaited), content: PhantomData }
     }
 
     pub(crate) fn new(found: Box<dyn Find>) -> Self {
-        Self { state: State::Watching(found), unread: BTreeSet::new(), content: PhantomData }
+        Self { state: State::Watching(found), content: PhantomData }
     }
 
     pub(crate) fn never(error: Error) -> Self {
-        Self { state: State::Never(Some(Box::new(error))), unread: BTreeSet::new(), content: PhantomData }
+        Self { state: State::Never(Some(Box::new(error))), content: PhantomData }
     }
 
     /// What is watched: of a list collection or a part of it, the list; nothing, if what was to be cannot be asked for.
     pub fn interest(&self) -> Option<&Interest> {
         match &self.state {
             State::Watching(found) => Some(found.first().interest()),
-            State::Awaiting(..) | State::Never(_) => None,
+            State::Awaiting(_) | State::Never(_) => None,
         }
     }
 
@@ -93,7 +93,7 @@ impl<R: Content> Watch<R> {
     pub fn status(&self) -> Option<ResourceStatus> {
         match &self.state {
             State::Watching(found) => found.is_one().then(|| found.first().status())?,
-            State::Awaiting(..) | State::Never(_) => None,
+            State::Awaiting(_) | State::Never(_) => None,
         }
     }
 
@@ -102,7 +102,7 @@ impl<R: Content> Watch<R> {
     pub fn server(&self) -> Option<Arc<str>> {
         match &self.state {
             State::Watching(found) => Some(found.source().server()),
-            State::Awaiting(..) | State::Never(_) => None,
+            State::Awaiting(_) | State::Never(_) => None,
         }
     }
 
@@ -110,7 +110,7 @@ impl<R: Content> Watch<R> {
     pub(crate) fn origin(&self) -> Option<usize> {
         match &self.state {
             State::Watching(found) => Some(found.source().origin()),
-            State::Awaiting(..) | State::Never(_) => None,
+            State::Awaiting(_) | State::Never(_) => None,
         }
     }
 
@@ -120,7 +120,7 @@ impl<R: Content> Watch<R> {
     pub fn is_stale(&self) -> bool {
         match &self.state {
             State::Watching(found) => found.is_stale(),
-            State::Awaiting(..) | State::Never(_) => false,
+            State::Awaiting(_) | State::Never(_) => false,
         }
     }
 
@@ -132,7 +132,7 @@ impl<R: Content> Watch<R> {
     pub fn renotify_on_switch(mut self) -> Self {
         match &mut self.state {
             State::Watching(found) => found.renotify(),
-            State::Awaiting(_, renotifies) => *renotifies = true,
+            State::Awaiting(awaited) => awaited.lock().renotifies = true,
             State::Never(_) => {}
         }
         self
@@ -147,7 +147,7 @@ impl<R: Content> Watch<R> {
     pub fn load_reporter(&self) -> Result<LoadReporter, LoadError> {
         match &self.state {
             State::Watching(found) => found.source().load_reporter(),
-            State::Awaiting(..) | State::Never(_) => Err(LoadError::NotWatched),
+            State::Awaiting(_) | State::Never(_) => Err(LoadError::NotWatched),
         }
     }
 
@@ -169,62 +169,38 @@ impl<R: Content> Watch<R> {
     }
 
     fn poll(&mut self, waker: &Waker) -> Poll<Option<Event<R::Value>>> {
-        if let State::Awaiting(awaited, renotifies) = &self.state {
+        if let State::Awaiting(awaited) = &self.state {
             let Some(found) = awaited.lock().take(waker) else { return Poll::Pending };
-            let renotifies = *renotifies;
             self.state = match found {
-                Ok(mut found) => {
-                    if renotifies {
-                        found.renotify();
-                    }
-                    State::Watching(found)
-                }
+                Ok(found) => State::Watching(found),
                 Err(error) => State::Never(Some(Box::new(error))),
             };
         }
         match &mut self.state {
-            State::Awaiting(..) => Poll::Pending,
+            State::Awaiting(_) => Poll::Pending,
             State::Never(error) => Poll::Ready(error.take().map(|error| Event::Failed { name: None, error: *error })),
             State::Watching(found) => match found.next(waker) {
-                Some(told) => Poll::Ready(Some(self.event(told))),
+                Some(told) => Poll::Ready(Some(event::<R>(told))),
                 None => Poll::Pending,
             },
         }
     }
+}
 
-    fn event(&mut self, told: Told) -> Event<R::Value> {
-        match told {
-            Told::Put { name, resource } => match R::value(&resource.value) {
-                Ok(value) => {
-                    self.unread.remove(&name);
-                    Event::Put { name, version: resource.version, resource: value }
-                }
-                Err(reason) => {
-                    let error = Error::Invalid { version: resource.version, reason: reason.as_str().into() };
-                    self.unread.insert(name.clone());
-                    Event::Failed { name: Some(name), error }
-                }
-            },
-            Told::Gone { name } => {
-                self.unread.remove(&name);
-                Event::Removed { name }
+fn event<R: Content>(told: Told) -> Event<R::Value> {
+    match told {
+        Told::Put { name, resource } => match R::value(&resource.value) {
+            Ok(value) => Event::Put { name, version: resource.version, resource: value },
+            Err(reason) => {
+                let error = Error::Invalid { version: resource.version, reason: reason.as_str().into() };
+                Event::Failed { name: Some(name), error }
             }
-            Told::Failed { name, error, held: true, .. } if !self.lacks(name.as_ref()) => {
-                Event::Ambient { name, error: Some(error) }
-            }
-            Told::Failed { name, error, .. } => Event::Failed { name, error },
-            Told::Cleared { name } => Event::Ambient { name, error: None },
-            Told::Answered => Event::Answered,
-        }
-    }
-
-    /// Whether a resource, or the one that is watched, is there and cannot be read.
-    fn lacks(&self, name: Option<&ResourceName>) -> bool {
-        match (name, &self.state) {
-            (Some(name), _) => self.unread.contains(name),
-            (None, State::Watching(found)) => !self.unread.is_empty() && found.is_one(),
-            (None, State::Awaiting(..) | State::Never(_)) => false,
-        }
+        },
+        Told::Gone { name } => Event::Removed { name },
+        Told::Failed { name, error, held: true, .. } => Event::Ambient { name, error: Some(error) },
+        Told::Failed { name, error, .. } => Event::Failed { name, error },
+        Told::Cleared { name } => Event::Ambient { name, error: None },
+        Told::Answered => Event::Answered,
     }
 }
 
@@ -240,7 +216,7 @@ impl<R: Content> fmt::Debug for Watch<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match &self.state {
             State::Watching(found) => found.first().interest() as &dyn fmt::Debug,
-            State::Awaiting(..) => &"awaited",
+            State::Awaiting(_) => &"awaited",
             State::Never(error) => error,
         };
         f.debug_tuple("Watch").field(what).finish()

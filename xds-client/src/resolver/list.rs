@@ -33,8 +33,8 @@ pub(crate) struct List {
     answers: bool,
     /// It was.
     answered: bool,
-    /// What is wrong with the list, beside which there are members, was told of these names.
-    amiss: BTreeSet<Option<ResourceName>>,
+    /// What is wrong with the list, beside which there are members, was told of this name.
+    amiss: Option<Option<ResourceName>>,
 }
 
 /// What is known of a member.
@@ -61,7 +61,7 @@ impl List {
             queue: VecDeque::new(),
             answers: false,
             answered: false,
-            amiss: BTreeSet::new(),
+            amiss: None,
         }
     }
 
@@ -71,15 +71,13 @@ impl List {
             Told::Put { name, resource } => match self.client.listed(&self.type_url, &resource) {
                 Ok(listed) => {
                     // Its members may be as they were, and say nothing of it.
-                    let amiss = std::mem::take(&mut self.amiss);
-                    self.queue.extend(amiss.into_iter().map(|name| Told::Cleared { name }));
+                    let amiss = self.amiss.take();
+                    self.queue.extend(amiss.map(|name| Told::Cleared { name }));
                     self.look(&listed);
                 }
                 Err(error) => {
                     let held = self.has_any();
-                    if held {
-                        self.amiss.insert(Some(name.clone()));
-                    }
+                    self.amiss = held.then(|| Some(name.clone()));
                     self.queue.push_back(Told::Failed { name: Some(name), error, held, keeps: true });
                 }
             },
@@ -90,15 +88,12 @@ impl List {
                     self.awaited.clear();
                     (self.answers, self.answered) = (false, false);
                 }
-                match held {
-                    true => _ = self.amiss.insert(name.clone()),
-                    false => self.amiss.clear(),
-                }
+                self.amiss = held.then(|| name.clone());
                 let held = held && self.has_any();
                 self.queue.push_back(Told::Failed { name, error, held, keeps });
             }
             Told::Cleared { name } => {
-                self.amiss.remove(&name);
+                self.amiss = None;
                 self.queue.push_back(Told::Cleared { name });
             }
             Told::Gone { .. } | Told::Answered => {}

@@ -307,23 +307,3 @@ fn r081_who_has_a_list_and_none_of_its_members_has_nothing_to_go_on_with() {
     world.network.pass(redirects::SOON);
     assert_eq!(world.follow(&mut watches[0]), ["ambient all: unreachable (away)"]);
 }
-
-#[test]
-fn r081_each_trouble_of_a_list_has_an_end_though_there_were_two() {
-    let world = World::new();
-    world.put_list("foo", "1", &[inline("bar", "1")]);
-    let mut watch = world.watch(&list("foo"));
-    assert_eq!(world.follow(&mut watch), ["put bar 1", "answered"]);
-    world.put_list("foo", "2", &[Entry::default()]);
-    let told = world.follow(&mut watch);
-    assert!(told.len() == 1 && told[0].starts_with(&format!("ambient {}: invalid", list("foo"))), "{told:?}");
-    world.top().go_down("away");
-    world.network.pass(redirects::SOON);
-    assert_eq!(world.follow(&mut watch), ["ambient all: unreachable (away)"]);
-    world.top().come_up();
-    world.put_list("foo", "3", &[inline("bar", "1")]);
-    world.network.pass(redirects::SOON);
-    let mut told = world.follow(&mut watch);
-    told.sort();
-    assert_eq!(told, ["cleared all".to_owned(), format!("cleared {}", list("foo"))]);
-}

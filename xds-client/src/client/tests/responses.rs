@@ -80,22 +80,3 @@ fn r022_a_resource_whose_name_is_of_another_type_is_refused_by_its_name() {
         assert_eq!(world.top().take_refused(), [words], "{protocol:?}");
     }
 }
-
-#[test]
-fn r046_what_came_before_anybody_read_it_is_nothing_to_go_on_with_for_who_cannot_read_it() {
-    for protocol in [Protocol::Delta, Protocol::Sotw] {
-        let world = World::of(protocol, KEEPS);
-        world.put(CDS, "x", "bad");
-        let mut raw = world.watch_raw(CDS, "x");
-        assert_eq!(heard(&mut raw), ["put x bad"]);
-        let mut typed = world.watch("x");
-        let told = heard(&mut typed);
-        assert!(told.last().unwrap().starts_with("failed x: invalid at \"bad\""), "{protocol:?} {told:?}");
-        world.put(CDS, "x", "bad too");
-        let told = heard(&mut typed);
-        assert_eq!(told, ["failed x: invalid at \"bad too\" (bad too is bad)"], "{protocol:?}");
-        assert_eq!(heard(&mut raw).last().unwrap(), "ambient x: invalid at \"bad too\" (bad too is bad)");
-        world.put(CDS, "x", "good");
-        assert_eq!(heard(&mut typed), ["put x good"]);
-    }
-}
