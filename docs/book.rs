@@ -47,8 +47,8 @@ mod tests {
     #[test]
     fn dependencies_are_of_the_versions_that_are_used_here() {
         for (chapter, of) in [
-            (include_str!("control-plane.md"), &["prost", "tonic", "tokio"][..]),
-            (include_str!("programs.md"), &["prost", "tokio"]),
+            (include_str!("control-plane.md"), &["envoy-types", "prost", "tonic", "tokio"][..]),
+            (include_str!("programs.md"), &["envoy-types", "prost", "tokio"]),
         ] {
             assert_eq!(compared(chapter), of);
         }
