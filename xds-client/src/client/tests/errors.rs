@@ -1,4 +1,5 @@
 use super::*;
+use crate::ResourceStatus as Status;
 
 #[test]
 fn r046_a_server_that_is_not_there_is_told_and_tried_again_and_no_name_times_out_meanwhile() {
@@ -6,7 +7,7 @@ fn r046_a_server_that_is_not_there_is_told_and_tried_again_and_no_name_times_out
     world.top().go_down("connection refused");
     let mut watch = world.watch("x");
     assert_eq!(heard(&mut watch), ["failed all: unreachable (connection refused)"]);
-    assert_eq!(watch.status(), Some(crate::ResourceStatus::Requested));
+    assert_eq!(watch.status(), Some(Status::Requested));
     // S46, and the clock of R52 does not run.
     world.network.pass(Duration::from_secs(600));
     assert!(heard(&mut watch).is_empty());
@@ -84,32 +85,94 @@ fn r060_where_the_timer_is_no_absence_it_takes_longer_and_says_so() {
     assert!(heard(&mut watch).is_empty());
     world.network.pass(PATIENCE);
     assert_eq!(heard(&mut watch), ["failed x: timeout"]);
-    assert_eq!(watch.status(), Some(crate::ResourceStatus::Timeout));
+    assert_eq!(watch.status(), Some(Status::Timeout));
 }
 
 #[test]
 fn r061_what_a_server_says_in_place_of_a_resource() {
     let (not_found, denied, unavailable) = (5, 7, 14);
     for (features, keeps) in [(KEEPS, true), (DROPS, false)] {
-        for code in [not_found, denied, unavailable, 13] {
+        let codes =
+            [not_found, denied, unavailable, 13].map(|code| [Protocol::Delta, Protocol::Sotw].map(|of| (code, of)));
+        for (code, protocol) in codes.into_iter().flatten() {
             let told = if code == not_found { "absent".to_owned() } else { format!("refused ({code}, because)") };
-            let world = World::of(Protocol::Delta, features);
-            world.top().fail(CDS, "y", code, "because");
-            let mut missing = world.watch("y");
+            let world = World::of(protocol, features);
+            world.top().fail(EDS, "y", code, "because");
+            let mut missing = world.watch_raw(EDS, "y");
             assert_eq!(heard(&mut missing), [format!("failed y: {told}")]);
 
-            world.put(CDS, "x", "1");
-            let mut held = world.watch("x");
+            world.put(EDS, "x", "1");
+            let mut held = world.watch_raw(EDS, "x");
             assert_eq!(heard(&mut held), ["put x 1"]);
-            world.top().fail(CDS, "x", code, "because");
+            world.top().fail(EDS, "x", code, "because");
             world.network.settle();
             let is_data = matches!(code, 5 | 7);
             let how = if keeps || !is_data { "ambient" } else { "failed" };
             assert_eq!(heard(&mut held), [format!("{how} x: {told}")], "{features:?}");
-            world.put(CDS, "x", "2");
+            // It is said once, and remembered.
+            world.network.pass(PATIENCE * 4);
+            assert!(heard(&mut held).is_empty() && heard(&mut missing).is_empty());
+            assert_eq!([held.status(), missing.status()], [Some(Status::ReceivedError); 2], "{protocol:?} {code}");
+            world.put(EDS, "x", "2");
             assert_eq!(heard(&mut held), ["put x 2"]);
         }
     }
+}
+
+/// An error that lasts is the end of what the collection has, and one that passes takes nothing away.
+#[test]
+fn r061_what_a_server_says_in_place_of_a_collection() {
+    for code in [5, 7, 14] {
+        let world = World::new();
+        let [glob, member] = ["dir/*", "dir/x"].map(|id| xdstp("a", CDS, id));
+        world.put(CDS, &member, "1");
+        let mut watch = world.watch(&glob);
+        world.network.pass(Duration::from_secs(1));
+        assert_eq!(heard(&mut watch), [format!("put {member} 1"), "answered".into()]);
+        world.top().fail(CDS, &glob, code, "because");
+        world.network.settle();
+        let told = match code {
+            5 => [format!("removed {member}"), format!("failed {glob}: absent")].to_vec(),
+            7 => [format!("removed {member}"), format!("failed {glob}: refused (7, because)")].to_vec(),
+            _ => [format!("ambient {glob}: refused (14, because)")].to_vec(),
+        };
+        assert_eq!(heard(&mut watch), told);
+        world.put(CDS, &member, "2");
+        assert_eq!(heard(&mut watch)[0], format!("put {member} 2"));
+    }
+}
+
+#[test]
+fn r061_what_a_server_says_in_place_of_a_collection_takes_no_member_from_who_asked_for_that() {
+    for features in [KEEPS, DROPS] {
+        let world = World::of(Protocol::Delta, features);
+        let [glob, member] = ["dir/*", "dir/x"].map(|id| xdstp("a", CDS, id));
+        world.put(CDS, &member, "1");
+        let (_all, mut one) = (world.watch(&glob), world.watch(&member));
+        assert_eq!(heard(&mut one), [format!("put {member} 1")]);
+        world.top().fail(CDS, &glob, 7, "because");
+        world.network.settle();
+        assert!(heard(&mut one).is_empty());
+        world.put(CDS, &member, "2");
+        assert_eq!(heard(&mut one), [format!("put {member} 2")]);
+    }
+}
+
+/// What a stream ends with, whatever code that has, is of no resource; and no error has a code to pass on but that of TP3.
+#[test]
+fn r064_no_error_has_a_code_but_what_a_server_says_of_a_resource() {
+    let world = World::new();
+    world.top().go_down("status: PermissionDenied, 7");
+    let mut watch = world.watch("x");
+    let Some(Event::Failed { name: None, error: Error::Unreachable { reason, .. } }) = watch.try_next() else {
+        panic!("not what a stream ended with")
+    };
+    assert_eq!(reason.to_string(), "status: PermissionDenied, 7");
+    world.top().fail(CDS, "x", 7, "because");
+    world.top().come_up();
+    world.network.pass(PATIENCE);
+    let told = std::iter::from_fn(|| watch.try_next()).last();
+    assert!(matches!(told, Some(Event::Failed { name: Some(_), error: Error::Refused { code: 7, .. } })), "{told:?}");
 }
 
 #[test]

@@ -94,6 +94,31 @@ fn r066_where_all_is_known_nobody_else_is_asked_and_who_watches_hears_that_it_ma
     });
 }
 
+/// What the README warns of: until all were told again, what is used together is of two servers.
+#[test]
+fn r072_what_one_server_has_stands_beside_what_the_next_has_until_that_has_all() {
+    of_two(|world, protocol| {
+        for type_url in [CDS, EDS] {
+            world.at(0).put(type_url, "x", "1 of 0", &message("x", "1"));
+        }
+        let (mut cluster, mut endpoints) = (world.watch_raw(CDS, "x"), world.watch_raw(EDS, "x"));
+        assert_eq!(
+            (heard(&mut cluster), heard(&mut endpoints)),
+            (vec!["put x 1 of 0".into()], vec!["put x 1 of 0".into()])
+        );
+        world.at(0).go_down("away");
+        world.network.pass(LONG);
+        let put = |type_url| world.at(1).put(type_url, "x", "2 of 1", &message("x", "2"));
+        put(CDS);
+        let _new = world.watch("y");
+        assert_eq!(heard(&mut cluster).last().unwrap(), "put x 2 of 1", "{protocol:?}");
+        assert!(!heard(&mut endpoints).iter().any(|told| told.starts_with("failed") || told.starts_with("removed")));
+        put(EDS);
+        world.network.settle();
+        assert_eq!(heard(&mut endpoints).last().unwrap(), "put x 2 of 1", "{protocol:?}");
+    });
+}
+
 #[test]
 fn r067_the_next_one_is_asked_for_all_that_is_watched_and_those_before_it_are_tried_on() {
     of_two(|world, protocol| {

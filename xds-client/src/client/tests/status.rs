@@ -41,6 +41,37 @@ fn s071_and_s072_each_resource_goes_from_requested_to_acked_whoever_has_it() {
     assert_eq!(Node::decode(status.node).unwrap().id, "me", "the node as it was sent");
 }
 
+/// Each has a state of its own of what both ask for, at one server and at several.
+#[test]
+fn s071_and_s072_of_two_clients_each_shows_what_it_has_of_one_server_and_of_several() {
+    let world = World::new();
+    let elsewhere = xdstp("other", CDS, "y");
+    let server = |uri| Server::new(uri, ChannelCreds::Insecure);
+    let bootstrap =
+        Bootstrap::new(server(TOP)).with_authority("other", Authority::default().with_server(server(OTHER)));
+    let two = World {
+        network: world.network.clone(),
+        client: Client::builder(bootstrap).transport(world.network.clone()).build().unwrap(),
+    };
+    let states = |name: &str| [shown(&world, name).client_status(), shown(&two, name).client_status()];
+    world.top().be_silent(true);
+    world.network.server(OTHER).be_silent(true);
+    let names = ["x", &elsewhere];
+    let _of_one = names.map(|name| world.watch(name));
+    let mut of_two = names.map(|name| two.watch(name));
+    assert_eq!(names.map(states), [[Is::Requested; 2]; 2]);
+    world.top().be_silent(false);
+    world.put(CDS, "x", "1");
+    assert_eq!(names.map(states), [[Is::Acked; 2], [Is::Requested; 2]], "who else is silent is nothing to it");
+    world.network.server(OTHER).be_silent(false);
+    world.put_other(CDS, &elsewhere, "1");
+    assert_eq!(names.map(states), [[Is::Acked; 2]; 2]);
+    // One is left without its server's answer, and only that one shows it.
+    of_two[0] = two.watch("z");
+    assert!(two.client.status(true).generic_xds_configs.iter().any(|of| of.client_status() == Is::DoesNotExist));
+    assert!(world.client.status(true).generic_xds_configs.iter().all(|of| of.client_status() == Is::Acked));
+}
+
 #[test]
 fn s073_and_s075_of_what_is_refused_the_old_is_shown_and_what_is_wrong_with_the_new() {
     let world = World::new();

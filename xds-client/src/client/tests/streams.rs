@@ -17,17 +17,44 @@ fn s041_and_s042_what_is_good_is_acknowledged_and_what_is_bad_is_not() {
 
 #[test]
 fn s043_what_nobody_watches_any_more_is_left_and_forgotten() {
-    let world = World::new();
-    world.put(CDS, "x", "1");
-    let (watch, _other) = (world.watch("x"), world.watch("y"));
-    world.top().take_asked();
-    drop(watch);
-    world.network.settle();
-    assert_eq!(world.top().take_asked(), ["-x"]);
-    let mut again = world.client.watch_as::<Cluster>("x");
-    assert!(heard(&mut again).is_empty(), "nothing stale is served");
-    world.network.settle();
-    assert_eq!((world.top().take_asked(), heard(&mut again)), (vec!["+x".to_owned()], vec!["put x 1".to_owned()]));
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let world = World::of(protocol, KEEPS);
+        world.put(CDS, "x", "1");
+        let (watch, _other) = (world.watch("x"), world.watch("y"));
+        world.top().take_asked();
+        drop(watch);
+        world.network.settle();
+        let left = if protocol == Protocol::Delta { "-x" } else { "y" };
+        assert_eq!(world.top().take_asked(), [left]);
+        let mut again = world.client.watch_as::<Cluster>("x");
+        assert!(heard(&mut again).is_empty(), "nothing stale is served");
+        world.network.settle();
+        let asked = world.top().take_asked();
+        assert_eq!(asked[0], if protocol == Protocol::Delta { "+x" } else { "x y" });
+        assert_eq!(heard(&mut again), ["put x 1"]);
+    }
+}
+
+#[test]
+fn s043_after_the_last_watch_its_stream_is_closed_and_the_next_one_tells_of_no_version() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let world = World::of(protocol, KEEPS);
+        world.put(CDS, "x", "1");
+        let mut watch = world.watch("x");
+        assert_eq!(heard(&mut watch), ["put x 1"]);
+        drop(watch);
+        world.network.settle();
+        world.client.sweep(world.network.now());
+        world.network.settle();
+        assert_eq!(world.top().streams(), 0, "{protocol:?}");
+        wire::requests(&world.top(), protocol);
+        let mut again = world.watch("x");
+        assert_eq!(heard(&mut again), ["put x 1"]);
+        let first = wire::requests(&world.top(), protocol).remove(0);
+        assert_eq!((first.version.as_str(), first.nonce.as_str()), ("", ""), "{protocol:?}");
+        assert_eq!((first.names, first.versions), (vec!["x".to_owned()], vec![]), "{protocol:?}");
+        assert!(first.node.is_some());
+    }
 }
 
 #[test]
@@ -51,6 +78,33 @@ fn s047_and_s049_after_a_stream_the_next_one_asks_for_all_of_it_and_what_is_ther
         assert_eq!((world.top().opened(), world.top().streams()), (2, 1));
         assert_eq!((heard(&mut cluster), heard(&mut endpoints)), (vec!["put x 2".into()], vec![]));
         heard(&mut late);
+    }
+}
+
+#[test]
+fn s047_the_next_stream_is_told_the_version_that_is_in_use_and_of_what_was_refused_none() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let world = World::of(protocol, KEEPS);
+        let send = |version: &str, nonce: &str| {
+            let resources = [wire::wrapper("x", version, wire::body(CDS, "x", version))];
+            world.top().send(&wire::response(protocol, CDS, (version, nonce), &resources));
+            world.network.settle();
+        };
+        world.top().be_silent(true);
+        let mut watch = world.watch("x");
+        send("1", "n1");
+        send("bad", "n2");
+        assert_eq!(heard(&mut watch), ["put x 1", "ambient x: invalid at \"bad\" (bad is bad)"]);
+        wire::requests(&world.top(), protocol);
+        world.top().end_streams();
+        world.network.pass(Duration::from_secs(10));
+        let first = wire::request(&world.top(), protocol);
+        assert_eq!((first.names, first.nonce.as_str()), (vec!["x".to_owned()], ""), "{protocol:?}");
+        match protocol {
+            Protocol::Delta => assert_eq!(first.versions, [("x".to_owned(), "1".to_owned())]),
+            Protocol::Sotw => assert_eq!(first.version, "1"),
+        }
+        assert_eq!(first.error, None);
     }
 }
 

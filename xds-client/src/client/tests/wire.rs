@@ -16,6 +16,8 @@ pub(super) struct Request {
     pub(super) names: Vec<String>,
     /// The version that is in use, over SotW.
     pub(super) version: String,
+    /// The versions of what is held, over delta, by names.
+    pub(super) versions: Vec<(String, String)>,
     pub(super) nonce: String,
     /// The code and the words of a NACK.
     pub(super) error: Option<(i32, String)>,
@@ -33,6 +35,7 @@ pub(super) fn requests(server: &crate::test::Server, protocol: Protocol) -> Vec<
                 type_url: request.type_url,
                 names: request.resource_names_subscribe,
                 version: String::new(),
+                versions: request.initial_resource_versions.into_iter().map(entry).collect(),
                 nonce: request.response_nonce,
                 error: request.error_detail.map(|error| (error.code, error.message)),
                 node: node(request.node),
@@ -44,6 +47,7 @@ pub(super) fn requests(server: &crate::test::Server, protocol: Protocol) -> Vec<
                 type_url: request.type_url,
                 names: request.resource_names,
                 version: request.version_info,
+                versions: Vec::new(),
                 nonce: request.response_nonce,
                 error: request.error_detail.map(|error| (error.code, error.message)),
                 node: node(request.node),
@@ -51,6 +55,12 @@ pub(super) fn requests(server: &crate::test::Server, protocol: Protocol) -> Vec<
         }
     };
     server.take_requests().into_iter().map(read).collect()
+}
+
+/// An entry of a map from text to text, which an `Any` has the fields of.
+fn entry(entry: Bytes) -> (String, String) {
+    let Any { type_url: key, value } = Any::decode(entry).unwrap();
+    (key, String::from_utf8_lossy(&value).into_owned())
 }
 
 /// The one request there is.

@@ -120,7 +120,7 @@ impl Batch<'_> {
         }
     }
 
-    fn fail(&mut self, name: ResourceName, error: ResourceError) {
+    pub(super) fn fail(&mut self, name: ResourceName, error: ResourceError) {
         let said = self.watched && error.cause == Cause::Said && !error.is_transient();
         // Its server has spoken of what is used on.
         if self.watched && error.cause == Cause::Deleted {
