@@ -44,6 +44,8 @@ struct Target {
     awaited: bool,
     /// What was there before is still in use.
     covered: bool,
+    /// That, if it was a target, too: until then it is what counts for who asks where the content is from.
+    before: Option<Box<dyn Find>>,
 }
 
 impl Followed {
@@ -109,7 +111,8 @@ impl Followed {
                 if self.renotifies {
                     found.renotify();
                 }
-                targets.parts.insert(name, Target { found, awaited: true, covered });
+                let before = targets.parts.remove(&name).filter(|_| covered).and_then(Target::into_used);
+                targets.parts.insert(name, Target { found, awaited: true, covered, before });
                 None
             }
             Err(error) => {
@@ -163,12 +166,12 @@ impl Find for Followed {
     fn source(&self) -> &Asked {
         let targets = self.targets.iter().filter(|_| self.is_one());
         let target = targets.flat_map(|targets| targets.parts.all()).next();
-        target.map_or(&self.asked, |target| target.found.source())
+        target.and_then(Target::used).map_or(&self.asked, |used| used.source())
     }
 
     fn is_stale(&self) -> bool {
         let mut targets = self.targets.iter().flat_map(|targets| targets.parts.all());
-        self.asked.is_stale() || targets.any(|target| target.found.is_stale())
+        self.asked.is_stale() || targets.any(|target| target.used().is_some_and(|used| used.is_stale()))
     }
 
     fn is_one(&self) -> bool {
@@ -191,10 +194,24 @@ impl Target {
         let mut told = self.found.next(waker)?;
         self.awaited = false;
         match &mut told {
-            Told::Put { .. } => self.covered = false,
-            Told::Failed { held, keeps, .. } => *held = *held || self.covered && *keeps,
+            Told::Put { .. } => (self.covered, self.before) = (false, None),
+            Told::Failed { held, keeps, .. } => {
+                *held = *held || self.covered && *keeps;
+                if !*held {
+                    (self.covered, self.before) = (false, None);
+                }
+            }
             _ => {}
         }
         Some(told)
+    }
+
+    /// What the content in use is of: none if that is what is redirected.
+    fn used(&self) -> Option<&dyn Find> {
+        if self.covered { self.before.as_deref() } else { Some(&*self.found) }
+    }
+
+    fn into_used(self) -> Option<Box<dyn Find>> {
+        if self.covered { self.before } else { Some(self.found) }
     }
 }

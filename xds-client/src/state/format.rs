@@ -1,12 +1,13 @@
 //! How what is known is written down: keys, values, and a checksum in each.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use prost::Message;
 use sha2::{Digest, Sha256};
 use xds_transport::Frame;
-use xdstp_cache::{Extent, Interest, Known, TypeUrl};
+use xdstp_cache::{Extent, Interest, Known, Selector, TypeUrl, Variant};
 use xdstp_uri::ResourceName;
 
 use crate::state::keys::Keys;
@@ -43,6 +44,18 @@ impl ScopeId {
             hash.update(part);
         }
         Self(hex(hash.finalize().get(..16).unwrap_or_default()))
+    }
+
+    /// What of it is for who selects by this.
+    pub(crate) fn selected(&self, selector: &Selector) -> Self {
+        let mut parts = vec!["selected".to_owned(), self.0.clone()];
+        match selector {
+            Selector::Parameters(parameters) => {
+                parts.extend(parameters.iter().flat_map(|(key, value)| [key.to_owned(), value.to_owned()]));
+            }
+            Selector::Constraints(constraints) => parts.extend(["by".to_owned(), constraints.constraint().to_string()]),
+        }
+        Self::of(&parts.iter().map(String::as_bytes).collect::<Vec<_>>())
     }
 
     /// Of a key behind [`SCOPES`], or the first part of one behind [`KNOWN`].
@@ -133,6 +146,11 @@ pub(crate) struct Record {
     /// A collection was answered: 1 somewhat, 2 completely.
     #[prost(uint32, tag = "9")]
     answered: u32,
+    /// Which variant of its name it is (TP2): who gets it, as the final form has it, or the draft.
+    #[prost(string, tag = "12")]
+    constraints: String,
+    #[prost(btree_map = "string, string", tag = "13")]
+    parameters: BTreeMap<String, String>,
     /// Such a record, encrypted: there is nothing beside but when it went.
     #[prost(bytes = "vec", optional, tag = "11")]
     encrypted: Option<Vec<u8>>,
@@ -181,6 +199,14 @@ impl Record {
                         expires: frame.expires().map(|expires| at.millis().saturating_add(millis(left(expires)))),
                         ..Self::default()
                     };
+                    match frame.variant().map(|variant| &**variant) {
+                        Some(Variant::Constraints(constraints)) => record.constraints = constraints.to_string(),
+                        Some(Variant::Parameters(parameters)) => {
+                            let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+                            record.parameters = parameters.iter().map(owned).collect();
+                        }
+                        None => {}
+                    }
                     body = Some((hash, frame.any().clone()));
                 }
                 Known::Gone { ago, seen, .. } => {
@@ -230,10 +256,19 @@ impl Record {
             return Vec::new();
         }
         let frame = Frame::new(any).with_wrapper(self.wrapper.clone(), self.ttl.map(Duration::from_millis), false);
-        let frame = frame.until(left.and_then(|left| at.now.checked_add(left)));
+        let frame = frame.until(left.and_then(|left| at.now.checked_add(left))).of_variant(self.variant());
         let aliases = self.aliases.iter().filter_map(|alias| ResourceName::parse(alias).ok()).collect();
         let resource = frame.into_resource(Some(self.version.as_str().into()));
         vec![Known::Present { type_url, name, variant: None, aliases, resource }]
+    }
+
+    fn variant(&self) -> Option<Variant> {
+        if !self.parameters.is_empty() {
+            let parameters = self.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+            return Some(Variant::Parameters(parameters.collect()));
+        }
+        // What cannot be read is as good as none: the next answer says it anew.
+        self.constraints.parse().ok().map(Variant::Constraints)
     }
 
     fn of_collection(&self, type_url: TypeUrl, collection: Interest) -> Vec<Known<Frame>> {

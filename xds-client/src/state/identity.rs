@@ -25,12 +25,13 @@ impl Identities {
     }
 
     /// Which origin's a scope is, of which nothing else is said: none if it is not kept.
-    pub(crate) fn whose(&self, key: &ScopeKey, origin: usize) -> Option<String> {
-        let origin = self.origins.get(origin)?.as_ref()?;
+    pub(crate) fn whose(&self, key: &ScopeKey, position: usize) -> Option<String> {
+        let origin = self.origins.get(position)?.as_ref()?;
         match key {
             ScopeKey::Authority(_) | ScopeKey::EveryNode => Some(self.of_authorities(origin)),
             ScopeKey::Group(..) => self.of_groups(origin),
-            ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Adjacent(..) | ScopeKey::Selected(..) => None,
+            ScopeKey::Selected(of, _) => self.whose(of, position),
+            ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Adjacent(..) => None,
         }
     }
 
@@ -55,8 +56,8 @@ impl Identities {
     }
 
     /// What a scope is kept as, if it is.
-    pub(crate) fn of(&self, key: &ScopeKey, origin: usize) -> Option<ScopeId> {
-        let origin = self.origins.get(origin)?.as_ref()?.as_bytes();
+    pub(crate) fn of(&self, key: &ScopeKey, position: usize) -> Option<ScopeId> {
+        let origin = self.origins.get(position)?.as_ref()?.as_bytes();
         match key {
             ScopeKey::Authority(authority) => {
                 Some(ScopeId::of(&[b"authority", origin, self.node.as_bytes(), authority.as_bytes()]))
@@ -66,8 +67,8 @@ impl Identities {
                 Some(ScopeId::of(&[b"group", origin, grouping, group.key()]))
             }
             ScopeKey::EveryNode => Some(ScopeId::of(&[b"every node", origin, self.node.as_bytes()])),
-            // What is selected of a scope is asked for anew.
-            ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Adjacent(..) | ScopeKey::Selected(..) => None,
+            ScopeKey::Selected(of, selector) => Some(self.of(of, position)?.selected(selector)),
+            ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Adjacent(..) => None,
         }
     }
 }

@@ -106,19 +106,22 @@ impl Saver {
     }
 
     /// Of a name that is somebody else's, or secret, nothing is written; what was written of it is deleted.
-    fn set(&mut self, scope: &ScopeId, authority: Option<&str>, knows: Knows, at: Moment) {
+    fn set(&mut self, scope: &Scope, id: &ScopeId, knows: Knows, at: Moment) {
+        let authority = scope.key.authority();
         let Knows { of: (of, interest), known, lack, is_said, aliases: last, .. } = knows;
         let is_kept = match &interest {
             _ if self.omits(&of) => false,
             Interest::Name(name) => authority.is_none_or(|authority| name.authority() == Some(authority)),
             Interest::Wildcard => true,
         };
-        let shared =
-            |known: &Known<Frame>| !matches!(known, Known::Present { resource, .. } if resource.value.do_not_cache());
-        let is_kept = is_kept && (known.is_empty() || known.iter().any(shared));
+        // `do_not_cache` is said to those that serve others: a program keeps what is its own.
+        let may_be_kept = |known: &Known<Frame>| {
+            scope.is_watched() || !matches!(known, Known::Present { resource, .. } if resource.value.do_not_cache())
+        };
+        let is_kept = is_kept && (known.is_empty() || known.iter().any(may_be_kept));
         let lack = if is_kept { lack } else { Lack::Gone };
-        let known: Vec<_> = known.into_iter().filter(|known| is_kept && shared(known)).collect();
-        let key = scope.key_of(&of, &interest);
+        let known: Vec<_> = known.into_iter().filter(|known| is_kept && may_be_kept(known)).collect();
+        let key = id.key_of(&of, &interest);
         let record = Record::of(known, at);
         self.unwanted.remove(&key);
         if let Some(owner) = self.aliases.owner(&key).filter(|_| is_said && record.is_none()) {
@@ -294,11 +297,10 @@ fn collect_scope(
     id: &ScopeId,
     at: Moment,
 ) -> Result<bool, StoreError> {
-    let authority = scope.key.authority();
     while !saver.is_full() {
         let Some(unsaved) = scope.take_unsaved(at.now) else { return Ok(true) };
         match unsaved {
-            Unsaved::Some(known) => known.into_iter().for_each(|known| saver.set(id, authority, known, at)),
+            Unsaved::Some(known) => known.into_iter().for_each(|known| saver.set(scope, id, known, at)),
             Unsaved::All => {
                 let stored = store.list(&id.prefix()).inspect_err(|_| scope.unsave())?;
                 let read = stored.entries.iter().filter_map(|entry| read_key(&entry.key));
@@ -306,7 +308,7 @@ fn collect_scope(
                 scope.known(before.clone(), at.now, |knows| {
                     // Of most collections there is nothing to say, and was nothing.
                     if !knows.known.is_empty() || knows.is_said || before.contains(&knows.of) {
-                        saver.set(id, authority, knows, at);
+                        saver.set(scope, id, knows, at);
                     }
                 });
             }

@@ -6,7 +6,7 @@ use xdstp_cache::Variant;
 
 use super::*;
 
-const DPDS: &str = "type.googleapis.com/envoy.config.dynamic_parameters.v3.DynamicParameterConstraintsMap";
+pub(super) const DPDS: &str = "type.googleapis.com/envoy.config.dynamic_parameters.v3.DynamicParameterConstraintsMap";
 
 /// A world in which the names of the authority `a` are asked for as a resource of an authority says.
 pub(super) fn world(protocol: Protocol, authority: &str, features: Features) -> World {

@@ -1,11 +1,13 @@
 //! What is known survives a restart of the program.
 
 mod alias_histories;
+
 mod deletions;
 mod histories;
 mod meanwhile;
 mod opening;
 mod own_store;
+mod selected;
 mod silences;
 mod successors;
 mod unwanted;
@@ -89,7 +91,8 @@ fn client(
     let mut servers = servers.iter().map(server);
     let first = Bootstrap::new(servers.next().unwrap());
     let bootstrap = servers.fold(first, Bootstrap::with_server);
-    let bootstrap = bootstrap.with_authority("a", Authority::default());
+    let by_dpds = Authority::default().with_dpds(dpds::dpds("said").parse().unwrap());
+    let bootstrap = bootstrap.with_authority("a", Authority::default()).with_authority("said", by_dpds);
     let builder = Client::builder(bootstrap).protocol(protocol).store(store.clone());
     builder.transport(network.clone()).build().unwrap()
 }

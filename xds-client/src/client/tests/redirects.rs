@@ -52,6 +52,29 @@ fn r082_a_redirected_resource_is_what_it_leads_to_whoever_has_that() {
     assert_eq!(world.other().take_asked(), [format!("-{there}")], "nobody wants it any more");
 }
 
+/// It is asked for on until then, too: what is in use may change.
+#[test]
+fn r082_what_is_in_use_is_of_the_first_target_until_the_next_one_answers() {
+    let world = World::new();
+    let (one, two) = (cluster("other", "one"), cluster("a", "two"));
+    world.put_other(CDS, &one, "1");
+    world.redirect("x", "1", &one);
+    let mut watch = world.watch("x");
+    assert_eq!(world.follow(&mut watch), ["put x 1"]);
+    let of = |watch: &Watch<Cluster>| watch.server().unwrap().to_string();
+    assert_eq!(of(&watch), OTHER);
+
+    for turn in ["2", "3"] {
+        world.redirect("x", turn, &two);
+        assert_eq!(world.follow(&mut watch), ["ambient x: absent"], "{turn}");
+        assert_eq!(of(&watch), OTHER, "{turn}");
+    }
+    assert_eq!(world.other().take_asked(), [format!("+{one}")], "and not left");
+    world.put(CDS, &two, "2");
+    assert_eq!(world.follow(&mut watch), ["put x 2"]);
+    assert_eq!((of(&watch).as_str(), world.other().take_asked()), (TOP, vec![format!("-{one}")]));
+}
+
 #[test]
 fn r082_an_old_style_name_may_be_redirected_and_a_redirect_may_be_replaced_without_a_gap() {
     let world = World::new();
