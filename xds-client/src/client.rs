@@ -3,6 +3,7 @@
 mod beside;
 mod brought;
 mod builder;
+mod counting;
 mod directory;
 mod inner;
 #[cfg(feature = "state")]

@@ -22,11 +22,12 @@ use xdstp_cache::Selector;
 
 use super::beside::Beside;
 use super::brought::Brought;
+use super::counting::Counting;
 use super::directory::{Directory, Lists};
 use super::inner::{Inner, Shared};
 #[cfg(feature = "state")]
 use super::kept::{Kept, Place, identities};
-use super::metrics::{Counting, Metrics};
+use super::metrics::Metrics;
 use super::origins::{Known, Origins, patience};
 use super::reporters::{OpenLoadReports, Reporters};
 use super::servers::{ByTransport, Servers, Transport};
@@ -182,7 +183,7 @@ impl Builder {
     /// Tells this what happens, so that it is counted.
     #[must_use]
     pub fn metrics(self, metrics: Arc<dyn Metrics>) -> Self {
-        Self { observer: Arc::new(Counting(metrics.clone())), metrics: Some(metrics), ..self }
+        Self { observer: Arc::new(Counting::new(metrics.clone())), metrics: Some(metrics), ..self }
     }
 
     /// Speaks with the servers by this, in place of gRPC.

@@ -1,14 +1,11 @@
 //! What is counted of a client: the events of gRFC A78, as A88 completes them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use xds_transport::wire::client_status::ClientResourceStatus;
-use xdstp_cache::TypeUrl;
 use xdstp_uri::ResourceName;
 
 use super::Client;
-use crate::federation::Observer;
 
 /// Is told what happens between a client and its servers: see [`Builder::metrics`](crate::Builder::metrics). Each is called by
 /// whoever receives, and returns soon. No lock of the client is held meanwhile: what it knows may be asked for. Of origins that a
@@ -109,21 +106,5 @@ fn cache_state(status: ClientResourceStatus, held: bool) -> &'static str {
         (ClientResourceStatus::ReceivedError, false) => "received_error",
         (ClientResourceStatus::Timeout, _) => "timeout",
         (ClientResourceStatus::Requested | ClientResourceStatus::Unknown, _) => "requested",
-    }
-}
-
-/// What the streams of a client tell its metrics.
-pub(super) struct Counting(pub(super) Arc<dyn Metrics>);
-
-impl Observer for Counting {
-    fn reachable(&self, server: &str, is: Option<bool>) {
-        self.0.connected(server, is);
-        if is == Some(false) {
-            self.0.server_failure(server);
-        }
-    }
-
-    fn judged(&self, server: &str, type_url: &TypeUrl, valid: u64, invalid: u64) {
-        self.0.resource_updates(server, type_url.as_str(), valid, invalid);
     }
 }

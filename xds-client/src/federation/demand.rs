@@ -17,6 +17,8 @@ pub(crate) use crate::federation::telling::Wish;
 
 pub(crate) struct Demand {
     linger: Linger,
+    /// What nobody wants any more is given up while its origin is away, too, though it could be served still.
+    forgets: bool,
     /// What is subscribed upstream, or will be when the asks are taken.
     wanted: BTreeSet<Wish>,
     /// What its first server is told of that.
@@ -54,6 +56,7 @@ impl Demand {
     pub(crate) fn new(linger: impl Into<Linger>) -> Self {
         Self {
             linger: linger.into(),
+            forgets: false,
             wanted: BTreeSet::new(),
             first: Telling::default(),
             others: Vec::new(),
@@ -63,6 +66,11 @@ impl Demand {
             lingering: BTreeMap::new(),
             due: BTreeSet::new(),
         }
+    }
+
+    /// That of a program, whose watches find nothing of those before them (rule 27 of gRPC's clients).
+    pub(crate) fn of_a_program() -> Self {
+        Self { forgets: true, ..Self::new(Duration::ZERO) }
     }
 
     /// Somebody wants it. Whether the origin must be told: not when it lingers, unless the answer to a name is
@@ -111,7 +119,7 @@ impl Demand {
         }
         let more = over.len() >= most || !self.left.is_empty();
         over.retain(|wish| {
-            let gives_up = connected || !stays(wish);
+            let gives_up = connected || self.forgets || !stays(wish);
             gives_up && self.give_up(wish)
         });
         crowded_out.append(&mut over);

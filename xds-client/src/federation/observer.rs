@@ -32,8 +32,9 @@ pub trait Observer: Send + Sync + 'static {
     fn nacked(&self, _origin: &str, _type_url: &TypeUrl) {}
 
     /// Whether a server can be reached, when that changes: from when there is a stream, until one ends without an answer; after
-    /// that when it answers (gRFC A78). `None`: it is not asked any more.
-    fn reachable(&self, _server: &str, _is: Option<bool>) {}
+    /// that when it answers (gRFC A78). Each stream to it says so for itself, and what it said before; `None`: it does not ask it any
+    /// more, or had not.
+    fn reachable(&self, _server: &str, _was: Option<bool>, _is: Option<bool>) {}
 
     /// So many resources of a response were of use, and so many were not.
     fn judged(&self, _server: &str, _type_url: &TypeUrl, _valid: u64, _invalid: u64) {}

@@ -168,7 +168,7 @@ impl Scope {
         // A program is told all that its wildcard brings.
         options.wildcard_covers_xdstp = true;
         // What must not be shared between clients is one's own.
-        let own = Self::new(key, origin, options, Some(Demand::new(Duration::ZERO)), room);
+        let own = Self::new(key, origin, options, Some(Demand::of_a_program()), room);
         own.on(terms)
     }
 

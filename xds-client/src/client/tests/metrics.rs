@@ -94,6 +94,36 @@ fn s080_and_s081_a_stream_that_is_not_answered_does_not_make_a_failed_server_goo
     assert_eq!(counted.take(), ["top:1 left"]);
 }
 
+/// Each set of parameters has a stream of its own.
+#[test]
+fn s079_a_server_of_several_streams_is_connected_while_one_of_them_is_and_fails_once() {
+    let (world, counted) = world();
+    world.put(CDS, "x", "1");
+    let plain = world.watch("x");
+    let selecting = world.client.selecting([("env", "prod")]).watch(CDS, "x");
+    world.network.settle();
+    assert_eq!(world.top().streams(), 2);
+    let connected = |told: &[String]| told.iter().filter(|told| !told.contains('+')).cloned().collect::<Vec<_>>();
+    assert_eq!(connected(&counted.take()), ["top:1 connected"]);
+    drop(selecting);
+    let sweep = || {
+        for _ in 0..2 {
+            world.client.sweep(world.network.now());
+            world.network.pass(Duration::from_secs(200));
+        }
+    };
+    sweep();
+    assert_eq!((world.top().streams(), connected(&counted.take())), (1, vec![]), "one is left");
+    let selecting = world.client.selecting([("env", "prod")]).watch(CDS, "x");
+    world.network.settle();
+    world.top().go_down("away");
+    world.network.pass(Duration::from_secs(200));
+    assert_eq!(connected(&counted.take()), ["top:1 lost", "top:1 failed"]);
+    drop((plain, selecting));
+    sweep();
+    assert_eq!(connected(&counted.take()), ["top:1 left"]);
+}
+
 #[test]
 fn s082_to_s084_resources_are_counted_by_authority_and_state() {
     let (world, _) = world();

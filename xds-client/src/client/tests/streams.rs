@@ -57,6 +57,28 @@ fn s043_after_the_last_watch_its_stream_is_closed_and_the_next_one_tells_of_no_v
     }
 }
 
+/// Nor is a server tried on that nobody wants anything of, for it is away.
+#[test]
+fn s043_what_nobody_watches_any_more_is_forgotten_while_its_server_is_away_too() {
+    let world = World::new();
+    world.put(CDS, "x", "1");
+    let mut watch = world.watch("x");
+    assert_eq!(heard(&mut watch), ["put x 1"]);
+    world.top().go_down("away");
+    world.network.pass(Duration::from_secs(200));
+    drop(watch);
+    world.network.settle();
+    assert_eq!(heard(&mut world.watch("x")), ["failed all: unreachable (away)"], "nothing stale is served");
+    // The first look sees that nobody is left, and the second that nobody came.
+    for _ in 0..2 {
+        world.client.sweep(world.network.now());
+        world.network.pass(Duration::from_secs(200));
+    }
+    world.top().come_up();
+    world.network.pass(Duration::from_secs(200));
+    assert_eq!(world.top().opened(), 1, "nobody is asked for nothing");
+}
+
 #[test]
 fn s047_and_s049_after_a_stream_the_next_one_asks_for_all_of_it_and_what_is_there_is_no_news() {
     for protocol in [Protocol::Delta, Protocol::Sotw] {

@@ -34,14 +34,16 @@ impl Reachable {
 
     /// It is another server: nothing is known of that.
     pub(super) fn forget(&mut self) {
-        if self.is.take().is_some() {
-            self.server.observer.reachable(&self.server.name, None);
+        let was = self.is.take();
+        if was.is_some() {
+            self.server.observer.reachable(&self.server.name, was, None);
         }
     }
 
     fn turn(&mut self, is: bool) {
-        if self.is.replace(is) != Some(is) {
-            self.server.observer.reachable(&self.server.name, Some(is));
+        let was = self.is.replace(is);
+        if was != Some(is) {
+            self.server.observer.reachable(&self.server.name, was, Some(is));
         }
     }
 }
