@@ -33,8 +33,9 @@ pub(crate) struct List {
     answers: bool,
     /// It was.
     answered: bool,
-    /// What is wrong with the list, beside which there are members, was told of this name.
-    amiss: Option<Option<ResourceName>>,
+    /// Something is wrong with the list, beside which there are members: it was told of this name. That no server can be reached is
+    /// told, and over, by itself.
+    amiss: Option<ResourceName>,
 }
 
 /// What is known of a member.
@@ -72,12 +73,12 @@ impl List {
                 Ok(listed) => {
                     // Its members may be as they were, and say nothing of it.
                     let amiss = self.amiss.take();
-                    self.queue.extend(amiss.map(|name| Told::Cleared { name }));
+                    self.queue.extend(amiss.map(|name| Told::Cleared { name: Some(name) }));
                     self.look(&listed);
                 }
                 Err(error) => {
                     let held = self.has_any();
-                    self.amiss = held.then(|| Some(name.clone()));
+                    self.amiss = held.then(|| name.clone());
                     self.queue.push_back(Told::Failed { name: Some(name), error, held, keeps: true });
                 }
             },
@@ -88,12 +89,16 @@ impl List {
                     self.awaited.clear();
                     (self.answers, self.answered) = (false, false);
                 }
-                self.amiss = held.then(|| name.clone());
+                match (&name, held) {
+                    (Some(name), true) => self.amiss = Some(name.clone()),
+                    (None, true) => {}
+                    (_, false) => self.amiss = None,
+                }
                 let held = held && self.has_any();
                 self.queue.push_back(Told::Failed { name, error, held, keeps });
             }
             Told::Cleared { name } => {
-                self.amiss = None;
+                self.amiss = self.amiss.take().filter(|_| name.is_none());
                 self.queue.push_back(Told::Cleared { name });
             }
             Told::Gone { .. } | Told::Answered => {}

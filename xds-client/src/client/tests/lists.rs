@@ -307,3 +307,25 @@ fn r081_who_has_a_list_and_none_of_its_members_has_nothing_to_go_on_with() {
     world.network.pass(redirects::SOON);
     assert_eq!(world.follow(&mut watches[0]), ["ambient all: unreachable (away)"]);
 }
+
+#[test]
+fn r081_what_is_wrong_with_a_list_and_that_its_server_is_away_end_each_by_itself() {
+    let world = World::new();
+    let member = inline("x", "1");
+    world.put_list("foo", "1", std::slice::from_ref(&member));
+    let mut watch = world.watch(&list("foo"));
+    assert_eq!(world.follow(&mut watch), ["put x 1", "answered"]);
+    world.top().remove(LISTS, &list("foo"));
+    world.network.settle();
+    assert_eq!(world.follow(&mut watch), [format!("ambient {}: absent", list("foo"))]);
+    world.top().go_down("away");
+    world.network.pass(Duration::from_secs(200));
+    assert_eq!(world.follow(&mut watch), ["ambient all: unreachable (away)"]);
+    // Its members are as they were.
+    world.put_list("foo", "2", &[member]);
+    world.top().come_up();
+    world.network.pass(Duration::from_secs(200));
+    let mut told = world.follow(&mut watch);
+    told.sort();
+    assert_eq!(told, ["cleared all".into(), format!("cleared {}", list("foo"))]);
+}
