@@ -180,24 +180,33 @@ impl<R: Content> Watch<R> {
             State::Awaiting(_) => Poll::Pending,
             State::Never(error) => Poll::Ready(error.take().map(|error| Event::Failed { name: None, error: *error })),
             State::Watching(found) => match found.next(waker) {
-                Some(told) => Poll::Ready(Some(event::<R>(told))),
+                Some(told) => Poll::Ready(Some(event::<R>(&mut **found, told))),
                 None => Poll::Pending,
             },
         }
     }
 }
 
-fn event<R: Content>(told: Told) -> Event<R::Value> {
+fn event<R: Content>(found: &mut dyn Find, told: Told) -> Event<R::Value> {
     match told {
-        Told::Put { name, resource } => match R::value(&resource.value) {
-            Ok(value) => Event::Put { name, version: resource.version, resource: value },
-            Err(reason) => {
-                let error = Error::Invalid { version: resource.version, reason: reason.as_str().into() };
-                Event::Failed { name: Some(name), error }
+        Told::Put { name, resource } => {
+            let value = R::value(&resource.value);
+            // Who watches by another type may have taken it.
+            if found.is_one() {
+                found.first_mut().set_unread(value.is_err());
             }
-        },
+            match value {
+                Ok(value) => Event::Put { name, version: resource.version, resource: value },
+                Err(reason) => {
+                    let error = Error::Invalid { version: resource.version, reason: reason.as_str().into() };
+                    Event::Failed { name: Some(name), error }
+                }
+            }
+        }
         Told::Gone { name } => Event::Removed { name },
-        Told::Failed { name, error, held: true, .. } => Event::Ambient { name, error: Some(error) },
+        Told::Failed { name, error, held: true, .. } if !found.first().is_unread() => {
+            Event::Ambient { name, error: Some(error) }
+        }
         Told::Failed { name, error, .. } => Event::Failed { name, error },
         Told::Cleared { name } => Event::Ambient { name, error: None },
         Told::Answered => Event::Answered,

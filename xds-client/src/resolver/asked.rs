@@ -114,6 +114,21 @@ impl Asked {
         }
     }
 
+    /// What came of it last is of no use to who watches it.
+    pub(crate) fn is_unread(&self) -> bool {
+        match self {
+            Self::Once(subscription) => subscription.heard.unread,
+            Self::ByDpds(found) => found.unread,
+        }
+    }
+
+    pub(crate) fn set_unread(&mut self, is: bool) {
+        match self {
+            Self::Once(subscription) => subscription.heard.unread = is,
+            Self::ByDpds(found) => found.unread = is,
+        }
+    }
+
     /// What is news; if nothing is, the waker is told when something is.
     pub(super) fn next(&mut self, waker: &Waker) -> Option<Told> {
         match self {

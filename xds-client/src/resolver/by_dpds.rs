@@ -44,6 +44,8 @@ pub(crate) struct ByDpds {
     holds: Holds,
     /// What there is is told again when another server counts.
     renotifies: bool,
+    /// What was told last is of no use to who watches.
+    pub(super) unread: bool,
 }
 
 /// What is said of how the name is to be asked for.
@@ -79,6 +81,7 @@ impl ByDpds {
             next: None,
             holds: Holds::default(),
             renotifies: false,
+            unread: false,
         })
     }
 

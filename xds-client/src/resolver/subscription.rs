@@ -23,7 +23,7 @@ pub(crate) struct Subscription {
     type_url: TypeUrl,
     interest: Interest,
     id: SubscriberId,
-    heard: Heard,
+    pub(super) heard: Heard,
     /// All is to be told again when another server counts: what that goes by. Few watches ask for it.
     renotifies: Option<Box<Sender>>,
 }

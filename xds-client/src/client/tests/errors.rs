@@ -259,3 +259,20 @@ fn r041_over_sotw_who_watched_names_and_then_none_does_not_ask_for_everything() 
     assert!(asked.iter().all(|names| !names.is_empty()) && asked.contains(&"*".to_owned()), "{asked:?}");
     drop(all);
 }
+
+/// What who watches bytes has, who watches by a type may not be able to read: it is not what he goes on with.
+#[test]
+fn r056_who_could_not_read_what_there_was_has_nothing_that_an_error_leaves_in_use() {
+    let world = World::new();
+    world.put(CDS, "x", "bad");
+    let mut raw = world.watch_raw(CDS, "x");
+    assert_eq!(heard(&mut raw), ["put x bad"]);
+    let mut typed = world.watch("x");
+    assert_eq!(heard(&mut typed), ["failed x: invalid at \"bad\" (bad is bad)"]);
+    world.put(CDS, "x", "bad too");
+    assert_eq!(heard(&mut typed), ["failed x: invalid at \"bad too\" (bad too is bad)"]);
+    assert_eq!(heard(&mut raw), ["ambient x: invalid at \"bad too\" (bad too is bad)"]);
+    world.put(CDS, "x", "1");
+    world.put(CDS, "x", "bad");
+    assert_eq!(heard(&mut typed), ["put x 1", "ambient x: invalid at \"bad\" (bad is bad)"]);
+}

@@ -38,6 +38,8 @@ pub(crate) struct Heard {
     pub(super) lost: bool,
     /// Its collection was answered, and it is yet to be told.
     pub(super) answered: bool,
+    /// What it was told last is of no use to who watches: there is nothing to go on with.
+    pub(crate) unread: bool,
 }
 
 /// Whether a server can be reached, as far as anybody who watches cares.
