@@ -78,10 +78,11 @@ pub(crate) fn next(now: Instant, types: &[Standing], wait: Duration) -> Turn {
     let mut removals: Option<usize> = None;
     let mut additions: Option<(u64, usize, Say)> = None;
     let mut next: Option<Instant> = None;
-    for (at, of) in types.iter().enumerate().filter(|(_, of)| of.full.is_none()) {
+    let has_news = |of: &Standing| of.additions.is_some() || of.removals.is_some();
+    for (at, of) in types.iter().enumerate().filter(|(_, of)| of.full.is_none() && has_news(of)) {
         let others = types.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, other)| other);
         let waits = wait > Duration::ZERO && others.clone().any(|other| other.gated);
-        let alone = !waits && others.clone().all(|other| other.additions.is_none() && other.removals.is_none());
+        let alone = !waits && !others.clone().any(has_news);
         let others = others.filter(|other| other.additions.is_some());
         if let Some(since) = of.removals {
             let yet = waits.then_some(since + wait);

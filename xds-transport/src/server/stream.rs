@@ -284,12 +284,8 @@ impl Stream {
         let first = self.first.map(|(at, _)| at);
         // An ACK comes first where one is missing, and who is held back waits for that.
         let free = self.types.standing().filter(|(of, standing)| of.session.has_room() && standing.additions.is_none());
-        free.filter_map(|(of, _)| of.session.next_refresh())
-            .chain(self.held_until)
-            .chain(self.paused_at)
-            .chain(self.ends)
-            .chain(first)
-            .min()
+        let refresh = free.filter_map(|(of, _)| of.session.next_refresh()).min();
+        [refresh, self.held_until, self.paused_at, self.ends, first].into_iter().flatten().min()
     }
 
     /// Whether a subscriber of its source is one of its own: what happens to that concerns this stream.

@@ -144,7 +144,9 @@ impl Delta {
         let mut last = (0, now);
         for (position, Sent { nonce, at, resources, puts, left }) in answered.enumerate() {
             last = (nonce, at);
-            left_before.extend(left);
+            if !left.is_empty() {
+                left_before.extend(left);
+            }
             let error = error.filter(|_| position + 1 == count);
             subscriber.tell(nonce, error, &puts, source);
             if error.is_some() {
