@@ -204,7 +204,12 @@ impl Delta {
             self.change_locators(type_url, request, room, source)?;
         }
         if !(left.is_empty() && request.resource_locators_unsubscribe.is_empty()) {
-            self.unacked.leave_unless(|name| self.subscriber.asks_for(name, source));
+            let is_asked_for = |name: &ResourceName| self.subscriber.asks_for(name, source);
+            self.unacked.leave_unless(is_asked_for);
+            // What was left by an alias is held by another name.
+            if std::mem::take(&mut self.left_unheld) {
+                self.holds.retain(is_asked_for);
+            }
         }
         room.check(self.names())
     }
@@ -218,7 +223,7 @@ impl Delta {
             Interest::Wildcard => (self.wildcard, self.refuses) = (false, false),
             Interest::Name(name) => {
                 self.spelling.forget(name);
-                self.holds.remove(name);
+                self.left_unheld |= self.absent_by_alias && !self.holds.remove(name);
             }
         }
     }
