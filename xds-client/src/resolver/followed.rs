@@ -42,6 +42,8 @@ struct Target {
     found: Box<dyn Find>,
     /// Nothing was heard of it yet.
     awaited: bool,
+    /// What was told of it last is that there is nothing to go on with.
+    failed: Option<Error>,
     /// What was there before is still in use.
     covered: bool,
     /// That, if it was a target, too: until then it is what counts for who asks where the content is from.
@@ -90,8 +92,17 @@ impl Followed {
             Told::Failed { name, error, held: true, keeps } if !self.told && self.is_one() => {
                 Some(Told::Failed { name, error, held: false, keeps })
             }
+            // Where it leads there is still nothing: that was told before this was in the way.
+            Told::Cleared { name: None } if !self.told && self.is_one() => Some(self.failed().unwrap_or(told)),
             told => Some(told),
         }
+    }
+
+    fn failed(&self) -> Option<Told> {
+        let error =
+            self.targets.iter().flat_map(|targets| targets.parts.all()).find_map(|target| target.failed.clone())?;
+        let Interest::Name(name) = self.asked.interest() else { return None };
+        Some(Told::Failed { name: Some(name.clone()), error, held: false, keeps: true })
     }
 
     fn redirect(&mut self, name: ResourceName, resource: &Resource<Frame>) -> Option<Told> {
@@ -112,7 +123,7 @@ impl Followed {
                     found.renotify();
                 }
                 let before = targets.parts.remove(&name).filter(|_| covered).and_then(Target::into_used);
-                targets.parts.insert(name, Target { found, awaited: true, covered, before });
+                targets.parts.insert(name, Target { found, awaited: true, failed: None, covered, before });
                 None
             }
             Err(error) => {
@@ -194,13 +205,14 @@ impl Target {
         let mut told = self.found.next(waker)?;
         self.awaited = false;
         match &mut told {
-            Told::Put { .. } => (self.covered, self.before) = (false, None),
-            Told::Failed { held, keeps, .. } => {
+            Told::Put { .. } => (self.failed, self.covered, self.before) = (None, false, None),
+            Told::Failed { error, held, keeps, .. } => {
                 *held = *held || self.covered && *keeps;
                 if !*held {
-                    (self.covered, self.before) = (false, None);
+                    (self.failed, self.covered, self.before) = (Some(error.clone()), false, None);
                 }
             }
+            Told::Cleared { .. } => self.failed = None,
             _ => {}
         }
         Some(told)

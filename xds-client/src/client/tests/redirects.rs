@@ -312,3 +312,20 @@ fn r071_what_a_redirect_leads_to_is_told_again_when_another_of_its_servers_count
     assert_eq!(watch.server().as_deref(), Some("second:1"));
     assert!(world.follow(&mut watch).contains(&format!("put {here} 1")));
 }
+
+#[test]
+fn r082_what_a_redirect_leads_to_is_told_to_be_away_again_when_its_own_server_is_back() {
+    let world = World::new();
+    let there = cluster("other", "baz");
+    world.redirect("x", "1", &there);
+    let mut watch = world.watch("x");
+    assert_eq!(world.follow(&mut watch), ["failed x: absent"]);
+    world.top().go_down("away");
+    world.network.pass(Duration::from_secs(200));
+    assert_eq!(world.follow(&mut watch), ["failed all: unreachable (away)"]);
+    world.top().come_up();
+    world.network.pass(Duration::from_secs(200));
+    assert_eq!(world.follow(&mut watch), ["failed x: absent"]);
+    world.put_other(CDS, &there, "1");
+    assert_eq!(world.follow(&mut watch), ["put x 1"]);
+}
