@@ -16,7 +16,10 @@ const FEW: usize = 10;
 const LARGE: usize = 100_000;
 /// As many more are opened and dropped again.
 const MORE: usize = 100;
-const UPDATES: usize = 5;
+/// So many that a table of all which grows meanwhile, once, is not most of it.
+const UPDATES: usize = 50;
+/// Watches that come one by one.
+const ADDED: usize = 5;
 /// As many as the peer manages under valgrind in seconds, and outside of it.
 const PEERS: usize = 300;
 const PEERS_TIMED: usize = 3_000;
@@ -84,7 +87,7 @@ fn program(counter: &mut Counter, watches: usize) {
 fn loopback<P: Peer>(counter: &mut Counter, what: &str, many: usize) {
     for names in [FEW, many] {
         let mut pair = Pair::<P>::new(names);
-        counter.count(what, names, UPDATES, || (0..UPDATES).for_each(|_| pair.watch_one_more()));
+        counter.count(what, names, ADDED, || (0..ADDED).for_each(|_| pair.watch_one_more()));
     }
 }
 
