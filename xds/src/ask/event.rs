@@ -64,7 +64,7 @@ impl Failure {
             | Error::BadName { .. }
             | Error::Unresolved { .. }
             | Error::UnknownAuthority { .. } => (Kind::Invalid, format!("{name}: {error}")),
-            Error::Unreachable { .. } => (Kind::Unreachable, format!("{name}: {error}")),
+            Error::Unreachable { reason, .. } => (Kind::of_ended_stream(reason), format!("{name}: {error}")),
             _ => (Kind::Refused, format!("{name}: {error}")),
         };
         Self { kind, message }
@@ -72,6 +72,15 @@ impl Failure {
 }
 
 impl Kind {
+    /// Of a stream that its server ended with these words, or that there was none of: whether it would say the same to the next.
+    pub(super) fn of_ended_stream(words: &str) -> Self {
+        // The client has no more than words; they begin with the status, or have it in brackets.
+        const REFUSALS: [&str; 5] =
+            ["FailedPrecondition: ", "InvalidArgument: ", "PermissionDenied: ", "Unauthenticated: ", "Unimplemented: "];
+        let is_refusal = |status: &&str| words.starts_with(status) || words.contains(&format!("({status}"));
+        if REFUSALS.iter().any(is_refusal) { Self::Refused } else { Self::Unreachable }
+    }
+
     /// Whether it was not said if there is such a thing.
     pub(crate) fn is_unknown(self) -> bool {
         matches!(self, Self::Unreachable | Self::Refused | Self::Timeout)

@@ -233,7 +233,7 @@ impl Progress {
             Error::Unreachable { reason, .. } => reason.to_string(),
             error => error.to_string(),
         };
-        let kind = if is_refusal(&words) { Kind::Refused } else { Kind::Unreachable };
+        let kind = Kind::of_ended_stream(&words);
         let message = match is_document {
             true => format!("{}: {words}", server.name),
             false => format!("no stream to {}: {words}", server.name),
@@ -270,9 +270,10 @@ impl Progress {
         })
     }
 
-    /// Whether something was not answered yet.
+    /// Whether something was not answered yet: of a member that cannot be reached nobody has said anything.
     pub(super) fn is_waiting(&self) -> bool {
-        self.asked.iter().any(|asked| asked.state == State::Waiting)
+        let waits_for_member = |asked: &Asked| asked.lacking.values().any(|kind| *kind == Kind::Unreachable);
+        self.asked.iter().any(|asked| asked.state == State::Waiting || waits_for_member(asked))
     }
 
     pub(super) fn has_collections(&self) -> bool {
@@ -316,14 +317,6 @@ impl Progress {
         }
         events
     }
-}
-
-/// Whether a server that ended a stream with these words would say the same to the next.
-fn is_refusal(error: &str) -> bool {
-    // The client has no more than words; they begin with the status, or have it in brackets.
-    const REFUSALS: [&str; 5] =
-        ["FailedPrecondition: ", "InvalidArgument: ", "PermissionDenied: ", "Unauthenticated: ", "Unimplemented: "];
-    REFUSALS.iter().any(|status| error.starts_with(status) || error.contains(&format!("({status}")))
 }
 
 #[cfg(test)]

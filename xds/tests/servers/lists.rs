@@ -148,7 +148,8 @@ fn a_member_that_does_not_exist_is_1_and_one_that_cannot_be_reached_3() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("bootstrap.json");
     std::fs::write(&file, bootstrap.to_string()).unwrap();
-    let get = run(&["get", "--bootstrap", file.to_str().unwrap(), "-o", "json", "cluster", LIST]);
+    let get = ["get", "--timeout", "1", "--bootstrap", file.to_str().unwrap(), "-o", "json", "cluster", LIST];
+    let get = run(&get);
     assert_eq!(get.code, 3, "{}", get.err);
     let error = events(&get, "error").remove(0);
     assert_eq!((&error["name"], &error["kind"]), (&json!(there), &json!("unreachable")));

@@ -203,6 +203,7 @@ fn a_collection_is_as_its_members_are() {
         (Error::Absent, Kind::Absent, Verdict::Wrong),
         (refused, Kind::Refused, Verdict::Unknown),
         (unreachable("gone"), Kind::Unreachable, Verdict::Unknown),
+        (unreachable("PermissionDenied: not you"), Kind::Refused, Verdict::Unknown),
     ] {
         let mut progress = progress(&[(LIST, 0)]);
         let failed = xdstp_client::Event::Failed { name: Some(name("m")), error };
@@ -210,8 +211,9 @@ fn a_collection_is_as_its_members_are() {
         assert_eq!(kinds(&[told]), [(Some("m"), kind)]);
         see(&mut progress, 0, None, xdstp_client::Event::Answered).unwrap();
         assert_eq!(progress.verdict(), verdict);
+        assert_eq!(progress.is_waiting(), kind == Kind::Unreachable, "{kind:?}");
         see(&mut progress, 0, None, put("m", "1", "x")).unwrap();
-        assert_eq!(progress.verdict(), Verdict::There);
+        assert_eq!((progress.verdict(), progress.is_waiting()), (Verdict::There, false));
     }
     let mut progress = progress(&[(LIST, 0)]);
     see(&mut progress, 0, None, absent("m")).unwrap();
