@@ -6,6 +6,7 @@ mod certificate;
 mod clients;
 mod hostile;
 mod instructions;
+mod kept;
 mod measure;
 mod memory;
 mod nodes;
@@ -25,6 +26,7 @@ use crate::arrivals::Arrivals;
 use crate::clients::Protocol;
 use crate::hostile::Hostile;
 use crate::instructions::Instructions;
+use crate::kept::Kept;
 use crate::measure::{Measured, Scenario};
 use crate::memory::Memory;
 use crate::nodes::Nodes;
@@ -47,6 +49,8 @@ enum Command {
     Nodes(Nodes),
     /// Measures how long updates take beside who asks for a million things at a time, and prints a table.
     Hostile(Hostile),
+    /// Measures what it costs that what is known is kept on a disk, at a thousand changes a second, and prints a table.
+    Kept(Kept),
     /// Measures what clients cost a relay in memory, prints a table, and fails where a goal is missed.
     Memory(Memory),
     /// Measures what TLS costs, beside clear text, and prints two tables.
@@ -93,6 +97,7 @@ async fn main() -> Result<(), Error> {
         Command::Instructions(instructions) => instructions.run().await,
         Command::Nodes(nodes) => nodes.run().await,
         Command::Hostile(hostile) => hostile.run().await,
+        Command::Kept(kept) => kept.run().await,
         Command::Memory(memory) => memory.run().await,
         Command::Secured(secured) => secured.run().await,
         Command::Origin { resources, naming, listen } => origin::serve(resources, naming, listen).await,
