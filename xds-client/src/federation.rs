@@ -148,7 +148,7 @@ pub(crate) use self::listed::{Entry, Listed};
 pub(crate) use self::lock::lock;
 pub use self::loop_guard::{Behind, LoopGuard};
 pub use self::node_group::{NodeGroup, towards_origin};
-pub use self::observer::Observer;
+pub use self::observer::{Observer, Reached};
 pub use self::origin::{ByNode, Held, Origin, Speaker};
 pub use self::part::{Part, View};
 pub use self::realm::Authorities;

@@ -179,9 +179,13 @@ impl<R: Content> Watch<R> {
         match &mut self.state {
             State::Awaiting(_) => Poll::Pending,
             State::Never(error) => Poll::Ready(error.take().map(|error| Event::Failed { name: None, error: *error })),
-            State::Watching(found) => match found.next(waker) {
-                Some(told) => Poll::Ready(Some(event::<R>(&mut **found, told))),
-                None => Poll::Pending,
+            State::Watching(found) => loop {
+                match found.next(waker) {
+                    // There is nothing to use still, whatever server can be reached.
+                    Some(Told::Cleared { name: None }) if found.first().is_unread() => {}
+                    Some(told) => return Poll::Ready(Some(event::<R>(&mut **found, told))),
+                    None => return Poll::Pending,
+                }
             },
         }
     }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use xdstp_cache::TypeUrl;
 
 use super::metrics::Metrics;
-use crate::federation::Observer;
+use crate::federation::{Observer, Reached};
 
 pub(super) struct Counting {
     metrics: Arc<dyn Metrics>,
@@ -17,8 +17,8 @@ pub(super) struct Counting {
 /// The streams to a server that know something of it.
 #[derive(Default)]
 struct Streams {
-    reached: usize,
-    failed: usize,
+    /// How many know what.
+    known: BTreeMap<Reached, usize>,
     /// What the program was told of it last.
     told: Option<bool>,
     /// Somebody tells it, and looks again after that.
@@ -26,13 +26,22 @@ struct Streams {
 }
 
 impl Streams {
-    fn count(&mut self, is: bool) -> &mut usize {
-        if is { &mut self.reached } else { &mut self.failed }
+    /// It can be reached if it answers any of them; where none failed, a stream is enough.
+    fn is(&self) -> Option<bool> {
+        let any = |of| self.known.contains_key(&of);
+        (!self.known.is_empty()).then(|| any(Reached::Answered) || !any(Reached::Failed))
     }
 
-    /// It can be reached if it is by any of them.
-    fn is(&self) -> Option<bool> {
-        (self.reached + self.failed > 0).then_some(self.reached > 0)
+    fn turn(&mut self, was: Option<Reached>, is: Option<Reached>) {
+        if let Some(was) = was
+            && let Some(count) = self.known.get_mut(&was)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.known.remove(&was);
+            }
+        }
+        is.into_iter().for_each(|is| *self.known.entry(is).or_default() += 1);
     }
 }
 
@@ -58,23 +67,32 @@ impl Counting {
     }
 }
 
+/// The program is being told. If it panics, it is to be told what comes next.
+struct Telling<'a> {
+    counting: &'a Counting,
+    server: &'a str,
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.counting.servers.lock().get_mut(self.server).into_iter().for_each(|streams| streams.telling = false);
+        }
+    }
+}
+
 impl Observer for Counting {
-    fn reachable(&self, server: &str, was: Option<bool>, is: Option<bool>) {
+    fn reached(&self, server: &str, was: Option<Reached>, is: Option<Reached>) {
         {
             let mut servers = self.servers.lock();
             let streams = servers.entry(server.to_owned()).or_default();
-            if let Some(was) = was {
-                let count = streams.count(was);
-                *count = count.saturating_sub(1);
-            }
-            if let Some(is) = is {
-                *streams.count(is) += 1;
-            }
+            streams.turn(was, is);
             if streams.telling {
                 return;
             }
         }
         // No lock is held while the program's code runs.
+        let _telling = Telling { counting: self, server };
         while let Some(is) = self.news(server) {
             self.metrics.connected(server, is);
             if is == Some(false) {
@@ -85,5 +103,35 @@ impl Observer for Counting {
 
     fn judged(&self, server: &str, type_url: &TypeUrl, valid: u64, invalid: u64) {
         self.metrics.resource_updates(server, type_url.as_str(), valid, invalid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// Panics when a server is first told to be reachable.
+    #[derive(Default)]
+    struct Panics(Mutex<Vec<Option<bool>>>);
+
+    impl Metrics for Panics {
+        fn connected(&self, _: &str, is: Option<bool>) {
+            self.0.lock().push(is);
+            assert_ne!(is, Some(true), "on purpose");
+        }
+    }
+
+    #[test]
+    fn a_program_that_panics_is_told_what_comes_next() {
+        let panics = Arc::<Panics>::default();
+        let counting = Counting::new(panics.clone());
+        let turn = |was, is| _ = catch_unwind(AssertUnwindSafe(|| counting.reached("s", was, is)));
+        turn(None, Some(Reached::Opened));
+        turn(Some(Reached::Opened), Some(Reached::Failed));
+        turn(Some(Reached::Failed), None);
+        assert_eq!(*panics.0.lock(), [Some(true), Some(false), None]);
+        assert!(counting.servers.lock().is_empty());
     }
 }

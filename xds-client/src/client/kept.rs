@@ -107,5 +107,5 @@ pub(super) fn identities(lists: &[Vec<Known>], node: &Node, protocol: Protocol) 
     // A new version of a program is the same program.
     let Node { id, cluster, metadata, locality, dynamic_parameters, .. } = node;
     let node = format!("{id:?} {cluster:?} {metadata:?} {locality:?} {dynamic_parameters:?} {}", protocol.as_str());
-    Identities::new(lists.iter().map(of_list).collect(), None, node)
+    Identities::new(lists.iter().map(of_list).collect(), None, node).with_selections()
 }

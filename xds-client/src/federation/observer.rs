@@ -5,6 +5,17 @@ use std::time::Instant;
 
 use xdstp_cache::TypeUrl;
 
+/// What a stream knows of its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reached {
+    /// There is a stream to it, and that is all.
+    Opened,
+    /// It answered last.
+    Answered,
+    /// A stream ended without an answer, or there was none.
+    Failed,
+}
+
 /// Is told what happens on the streams to origins, as it happens, by whoever receives: it returns soon. No lock of the core is held
 /// meanwhile. Whoever counts nothing is `()`.
 pub trait Observer: Send + Sync + 'static {
@@ -31,10 +42,9 @@ pub trait Observer: Send + Sync + 'static {
     /// A response was rejected, or a part of it.
     fn nacked(&self, _origin: &str, _type_url: &TypeUrl) {}
 
-    /// Whether a server can be reached, when that changes: from when there is a stream, until one ends without an answer; after
-    /// that when it answers (gRFC A78). Each stream to it says so for itself, and what it said before; `None`: it does not ask it any
-    /// more, or had not.
-    fn reachable(&self, _server: &str, _was: Option<bool>, _is: Option<bool>) {}
+    /// What a stream knows of its server, when that changes, and what it knew before: nothing before there was one, and once it does not
+    /// ask that server any more (gRFC A78).
+    fn reached(&self, _server: &str, _was: Option<Reached>, _is: Option<Reached>) {}
 
     /// So many resources of a response were of use, and so many were not.
     fn judged(&self, _server: &str, _type_url: &TypeUrl, _valid: u64, _invalid: u64) {}

@@ -39,15 +39,25 @@ struct Targets {
 }
 
 struct Target {
-    found: Box<dyn Find>,
+    /// None where the redirect leads nowhere.
+    found: Option<Box<dyn Find>>,
     /// Nothing was heard of it yet.
     awaited: bool,
-    /// What was told of it last is that there is nothing to go on with.
+    /// There is nothing to go on with, and why, of what its server said.
     failed: Option<Error>,
-    /// What was there before is still in use.
-    covered: bool,
-    /// That, if it was a target, too: until then it is what counts for who asks where the content is from.
-    before: Option<Box<dyn Find>>,
+    /// Its server cannot be reached, and that was told last.
+    lost: bool,
+    /// What is in use.
+    used: Used,
+}
+
+enum Used {
+    /// It itself.
+    This,
+    /// What the resource was before it was a redirect.
+    Redirected,
+    /// What the resource led to before: its content as it was then, which it was known to be by its server or not.
+    Before { found: Box<dyn Find>, stale: bool },
 }
 
 impl Followed {
@@ -92,17 +102,22 @@ impl Followed {
             Told::Failed { name, error, held: true, keeps } if !self.told && self.is_one() => {
                 Some(Told::Failed { name, error, held: false, keeps })
             }
-            // Where it leads there is still nothing: that was told before this was in the way.
-            Told::Cleared { name: None } if !self.told && self.is_one() => Some(self.failed().unwrap_or(told)),
+            // Where it leads there is still nothing: that was told before this was in the way, or will be.
+            Told::Cleared { name: None } if !self.told && self.is_one() => match self.target() {
+                Some(Target { lost: true, .. }) => None,
+                Some(Target { failed: Some(error), .. }) => {
+                    let name = self.asked.interest().as_str().parse().ok();
+                    Some(Told::Failed { name, error: error.clone(), held: false, keeps: true })
+                }
+                _ => Some(told),
+            },
             told => Some(told),
         }
     }
 
-    fn failed(&self) -> Option<Told> {
-        let error =
-            self.targets.iter().flat_map(|targets| targets.parts.all()).find_map(|target| target.failed.clone())?;
-        let Interest::Name(name) = self.asked.interest() else { return None };
-        Some(Told::Failed { name: Some(name.clone()), error, held: false, keeps: true })
+    /// Of the one resource that it is.
+    fn target(&self) -> Option<&Target> {
+        self.targets.iter().flat_map(|targets| targets.parts.all()).next()
     }
 
     fn redirect(&mut self, name: ResourceName, resource: &Resource<Frame>) -> Option<Told> {
@@ -117,17 +132,29 @@ impl Followed {
         if covered && planted(Fault::LoseTarget) {
             return None;
         }
-        match (self.opens)(&targets.client, &targets.type_url, to, usize::from(self.hops) + 1) {
+        let opened = (self.opens)(&targets.client, &targets.type_url, to, usize::from(self.hops) + 1);
+        let before = targets.parts.remove(&name);
+        let used = match covered {
+            true => before.map_or(Used::Redirected, Target::into_used),
+            false => Used::This,
+        };
+        match opened {
             Ok(mut found) => {
                 if self.renotifies {
                     found.renotify();
                 }
-                let before = targets.parts.remove(&name).filter(|_| covered).and_then(Target::into_used);
-                targets.parts.insert(name, Target { found, awaited: true, failed: None, covered, before });
+                let target = Target { found: Some(found), awaited: true, failed: None, lost: false, used };
+                targets.parts.insert(name, target);
                 None
             }
             Err(error) => {
-                targets.parts.remove(&name);
+                // A collection has others to tell of.
+                if !self.asked.interest().is_collection() {
+                    let failed = (!covered).then(|| error.clone());
+                    targets
+                        .parts
+                        .insert(name.clone(), Target { found: None, awaited: false, failed, lost: false, used });
+                }
                 Some(Told::Failed { name: Some(name), error, held: covered, keeps: true })
             }
         }
@@ -171,18 +198,17 @@ impl Find for Followed {
         self.renotifies = true;
         self.asked.renotify();
         let targets = self.targets.iter_mut().flat_map(|targets| targets.parts.all_mut());
-        targets.for_each(|target| target.found.renotify());
+        targets.filter_map(|target| target.found.as_mut()).for_each(|found| found.renotify());
     }
 
     fn source(&self) -> &Asked {
-        let targets = self.targets.iter().filter(|_| self.is_one());
-        let target = targets.flat_map(|targets| targets.parts.all()).next();
+        let target = self.target().filter(|_| self.is_one());
         target.and_then(Target::used).map_or(&self.asked, |used| used.source())
     }
 
     fn is_stale(&self) -> bool {
         let mut targets = self.targets.iter().flat_map(|targets| targets.parts.all());
-        self.asked.is_stale() || targets.any(|target| target.used().is_some_and(|used| used.is_stale()))
+        self.asked.is_stale() || targets.any(Target::is_stale)
     }
 
     fn is_one(&self) -> bool {
@@ -202,28 +228,48 @@ impl Targets {
 
 impl Target {
     fn next(&mut self, waker: &Waker) -> Option<Told> {
-        let mut told = self.found.next(waker)?;
+        let mut told = self.found.as_mut()?.next(waker)?;
         self.awaited = false;
         match &mut told {
-            Told::Put { .. } => (self.failed, self.covered, self.before) = (None, false, None),
+            Told::Put { .. } => (self.failed, self.lost, self.used) = (None, false, Used::This),
             Told::Failed { error, held, keeps, .. } => {
-                *held = *held || self.covered && *keeps;
+                *held = *held || *keeps && !matches!(self.used, Used::This);
+                self.lost = matches!(error, Error::Unreachable { .. });
                 if !*held {
-                    (self.failed, self.covered, self.before) = (Some(error.clone()), false, None);
+                    self.used = Used::This;
+                    self.failed = if self.lost { self.failed.take() } else { Some(error.clone()) };
                 }
             }
-            Told::Cleared { .. } => self.failed = None,
+            Told::Cleared { .. } => (self.failed, self.lost) = (None, false),
             _ => {}
         }
         Some(told)
     }
 
-    /// What the content in use is of: none if that is what is redirected.
+    /// What the content in use is of: none if that is what is redirected, or there is none.
     fn used(&self) -> Option<&dyn Find> {
-        if self.covered { self.before.as_deref() } else { Some(&*self.found) }
+        match &self.used {
+            Used::This => self.found.as_deref(),
+            Used::Before { found, .. } => Some(&**found),
+            Used::Redirected => None,
+        }
     }
 
-    fn into_used(self) -> Option<Box<dyn Find>> {
-        if self.covered { self.before } else { Some(self.found) }
+    fn is_stale(&self) -> bool {
+        match &self.used {
+            Used::This => self.found.as_ref().is_some_and(|found| found.is_stale()),
+            Used::Before { stale, .. } => *stale,
+            Used::Redirected => false,
+        }
+    }
+
+    /// What is in use, as that of another in its place.
+    fn into_used(self) -> Used {
+        let stale = self.is_stale();
+        match (self.used, self.found) {
+            (Used::This, Some(found)) => Used::Before { found, stale },
+            (Used::This, None) => Used::Redirected,
+            (used, _) => used,
+        }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct List {
     /// It was.
     answered: bool,
     /// Something is wrong with the list, beside which there are members: it was told of this name. That no server can be reached is
-    /// told, and over, by itself.
+    /// told by itself; its end is told, too, or in place of it once more what is wrong with the list.
     amiss: Option<ResourceName>,
 }
 

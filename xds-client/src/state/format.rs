@@ -48,14 +48,15 @@ impl ScopeId {
 
     /// What of it is for who selects by this.
     pub(crate) fn selected(&self, selector: &Selector) -> Self {
-        let mut parts = vec!["selected".to_owned(), self.0.clone()];
         match selector {
             Selector::Parameters(parameters) => {
-                parts.extend(parameters.iter().flat_map(|(key, value)| [key.to_owned(), value.to_owned()]));
+                let parameters = parameters.iter().flat_map(|(key, value)| [key.as_bytes(), value.as_bytes()]);
+                Self::of(&[b"parameters", self.0.as_bytes()].into_iter().chain(parameters).collect::<Vec<_>>())
             }
-            Selector::Constraints(constraints) => parts.extend(["by".to_owned(), constraints.constraint().to_string()]),
+            Selector::Constraints(constraints) => {
+                Self::of(&[b"constraints", self.0.as_bytes(), constraints.constraint().to_string().as_bytes()])
+            }
         }
-        Self::of(&parts.iter().map(String::as_bytes).collect::<Vec<_>>())
     }
 
     /// Of a key behind [`SCOPES`], or the first part of one behind [`KNOWN`].
@@ -256,19 +257,24 @@ impl Record {
             return Vec::new();
         }
         let frame = Frame::new(any).with_wrapper(self.wrapper.clone(), self.ttl.map(Duration::from_millis), false);
-        let frame = frame.until(left.and_then(|left| at.now.checked_add(left))).of_variant(self.variant());
+        // As another one it would be somebody else's.
+        let Some(variant) = self.variant() else { return Vec::new() };
+        let frame = frame.until(left.and_then(|left| at.now.checked_add(left))).of_variant(Some(variant));
         let aliases = self.aliases.iter().filter_map(|alias| ResourceName::parse(alias).ok()).collect();
         let resource = frame.into_resource(Some(self.version.as_str().into()));
         vec![Known::Present { type_url, name, variant: None, aliases, resource }]
     }
 
+    /// The plain one, if it was none; none if it cannot be read.
     fn variant(&self) -> Option<Variant> {
         if !self.parameters.is_empty() {
             let parameters = self.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str()));
             return Some(Variant::Parameters(parameters.collect()));
         }
-        // What cannot be read is as good as none: the next answer says it anew.
-        self.constraints.parse().ok().map(Variant::Constraints)
+        match self.constraints.as_str() {
+            "" => Some(Variant::plain().clone()),
+            constraints => constraints.parse().ok().map(Variant::Constraints),
+        }
     }
 
     fn of_collection(&self, type_url: TypeUrl, collection: Interest) -> Vec<Known<Frame>> {

@@ -15,13 +15,22 @@ pub struct Identities {
     grouping: Option<String>,
     /// Who asks.
     node: String,
+    /// What is asked for with dynamic parameters is kept, by these.
+    keeps_selections: bool,
 }
 
 impl Identities {
     /// Of origins, by position, each by what tells it from every other; nothing is kept of those without. Of groups of nodes
     /// nothing is kept without a `grouping`, which says how they are made. `node` is who asks for everything else.
     pub fn new(origins: Vec<Option<String>>, grouping: Option<String>, node: String) -> Self {
-        Self { origins, grouping, node }
+        Self { origins, grouping, node, keeps_selections: false }
+    }
+
+    /// Keeps what is asked for with dynamic parameters, too (TP2): for whoever chooses these himself, as a program does. The clients of a
+    /// relay may choose any.
+    #[must_use]
+    pub fn with_selections(self) -> Self {
+        Self { keeps_selections: true, ..self }
     }
 
     /// Which origin's a scope is, of which nothing else is said: none if it is not kept.
@@ -30,8 +39,8 @@ impl Identities {
         match key {
             ScopeKey::Authority(_) | ScopeKey::EveryNode => Some(self.of_authorities(origin)),
             ScopeKey::Group(..) => self.of_groups(origin),
-            ScopeKey::Selected(of, _) => self.whose(of, position),
-            ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Adjacent(..) => None,
+            ScopeKey::Selected(of, _) if self.keeps_selections => self.whose(of, position),
+            ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Adjacent(..) | ScopeKey::Selected(..) => None,
         }
     }
 
@@ -67,8 +76,10 @@ impl Identities {
                 Some(ScopeId::of(&[b"group", origin, grouping, group.key()]))
             }
             ScopeKey::EveryNode => Some(ScopeId::of(&[b"every node", origin, self.node.as_bytes()])),
-            ScopeKey::Selected(of, selector) => Some(self.of(of, position)?.selected(selector)),
-            ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Adjacent(..) => None,
+            ScopeKey::Selected(of, selector) if self.keeps_selections => {
+                Some(self.of(of, position)?.selected(selector))
+            }
+            ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Adjacent(..) | ScopeKey::Selected(..) => None,
         }
     }
 }

@@ -146,6 +146,19 @@ fn rule_106_a_virtual_host_whose_last_alias_was_left_is_an_alias_of_nothing_by_i
 }
 
 #[test]
+fn rule_106_a_virtual_host_that_goes_before_one_of_its_aliases_is_left_is_removed() {
+    let mut server = Server::origin();
+    put_host(&mut server, "rc/shop", "1", &["rc/shop.example", "rc/www"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, HOSTS, &["rc/shop.example", "rc/www"]);
+    client.ack(&mut server, HOSTS);
+    server.remove(HOSTS, "rc/shop");
+    client.unsubscribe(&mut server, HOSTS, &["rc/www"]);
+    client.poll(&mut server);
+    assert_eq!(client.delta.last().unwrap().removed_resources, ["rc/shop"]);
+}
+
+#[test]
 fn rule_106_a_virtual_host_that_the_client_brought_along_is_removed() {
     let mut server = Server::origin();
     let ask = Ask { of: HOSTS, subscribe: &["rc/gone"], holds: &[("rc/gone", "1")], ..Ask::default() };

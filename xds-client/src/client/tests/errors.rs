@@ -139,6 +139,8 @@ fn r061_what_a_server_says_in_place_of_a_collection() {
         assert_eq!(heard(&mut watch), told);
         world.put(CDS, &member, "2");
         assert_eq!(heard(&mut watch)[0], format!("put {member} 2"));
+        // It is over for who comes then, too.
+        assert_eq!(heard(&mut world.watch(&glob)), [format!("put {member} 2"), "answered".into()]);
     }
 }
 
@@ -272,6 +274,12 @@ fn r056_who_could_not_read_what_there_was_has_nothing_that_an_error_leaves_in_us
     world.put(CDS, "x", "bad too");
     assert_eq!(heard(&mut typed), ["failed x: invalid at \"bad too\" (bad too is bad)"]);
     assert_eq!(heard(&mut raw), ["ambient x: invalid at \"bad too\" (bad too is bad)"]);
+    world.top().go_down("away");
+    world.network.pass(Duration::from_secs(200));
+    assert_eq!(heard(&mut typed), ["failed all: unreachable (away)"]);
+    world.top().come_up();
+    world.network.pass(Duration::from_secs(200));
+    assert!(!heard(&mut typed).iter().any(|told| told.starts_with("cleared")), "there is nothing still");
     world.put(CDS, "x", "1");
     world.put(CDS, "x", "bad");
     assert_eq!(heard(&mut typed), ["put x 1", "ambient x: invalid at \"bad\" (bad is bad)"]);

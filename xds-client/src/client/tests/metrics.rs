@@ -119,7 +119,15 @@ fn s079_a_server_of_several_streams_is_connected_while_one_of_them_is_and_fails_
     world.top().go_down("away");
     world.network.pass(Duration::from_secs(200));
     assert_eq!(connected(&counted.take()), ["top:1 lost", "top:1 failed"]);
-    drop((plain, selecting));
+    // A stream more that is not answered does not make it good.
+    world.top().be_silent(true);
+    world.top().come_up();
+    let another = world.client.selecting([("env", "test")]).watch(CDS, "x");
+    world.network.settle();
+    world.top().end_streams();
+    world.network.pass(Duration::from_secs(200));
+    assert_eq!(connected(&counted.take()), [""; 0]);
+    drop((plain, selecting, another));
     sweep();
     assert_eq!(connected(&counted.take()), ["top:1 left"]);
 }

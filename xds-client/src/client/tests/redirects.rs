@@ -52,7 +52,7 @@ fn r082_a_redirected_resource_is_what_it_leads_to_whoever_has_that() {
     assert_eq!(world.other().take_asked(), [format!("-{there}")], "nobody wants it any more");
 }
 
-/// It is asked for on until then, too: what is in use may change.
+/// Whoever asks where it is from is told of that.
 #[test]
 fn r082_what_is_in_use_is_of_the_first_target_until_the_next_one_answers() {
     let world = World::new();
@@ -327,5 +327,51 @@ fn r082_what_a_redirect_leads_to_is_told_to_be_away_again_when_its_own_server_is
     world.network.pass(Duration::from_secs(200));
     assert_eq!(world.follow(&mut watch), ["failed x: absent"]);
     world.put_other(CDS, &there, "1");
+    assert_eq!(world.follow(&mut watch), ["put x 1"]);
+}
+
+#[test]
+fn r082_of_one_server_that_has_no_target_the_same_is_told_when_it_is_back() {
+    let world = World::new();
+    world.redirect("x", "1", &cluster("a", "none"));
+    let mut watch = world.watch("x");
+    assert_eq!(world.follow(&mut watch), ["failed x: absent"]);
+    world.top().go_down("away");
+    world.network.pass(Duration::from_secs(200));
+    let told = world.follow(&mut watch);
+    assert!(told.iter().all(|told| told.ends_with("unreachable (away)")) && !told.is_empty(), "{told:?}");
+    world.top().come_up();
+    world.network.pass(Duration::from_secs(200));
+    assert_eq!(world.follow(&mut watch), ["failed x: absent"]);
+}
+
+#[test]
+fn r082_a_redirect_that_leads_nowhere_does_so_still_when_its_server_is_back() {
+    let world = World::new();
+    world.redirect("x", "1", &cluster("unknown", "none"));
+    let mut watch = world.watch("x");
+    let nowhere = world.follow(&mut watch);
+    assert!(nowhere.len() == 1 && nowhere[0].starts_with("failed x: "), "{nowhere:?}");
+    world.top().go_down("away");
+    world.network.pass(Duration::from_secs(200));
+    assert_eq!(world.follow(&mut watch), ["failed all: unreachable (away)"]);
+    world.top().come_up();
+    world.network.pass(Duration::from_secs(200));
+    assert_eq!(world.follow(&mut watch), nowhere);
+}
+
+#[test]
+fn r082_what_is_in_use_is_of_the_target_before_where_the_redirect_leads_nowhere_any_more() {
+    let world = World::new();
+    let one = cluster("other", "one");
+    world.put_other(CDS, &one, "1");
+    world.redirect("x", "1", &one);
+    let mut watch = world.watch("x");
+    assert_eq!(world.follow(&mut watch), ["put x 1"]);
+    world.redirect("x", "2", &cluster("unknown", "none"));
+    let told = world.follow(&mut watch);
+    assert!(told.len() == 1 && told[0].starts_with("ambient x: "), "{told:?}");
+    assert_eq!(watch.server().as_deref(), Some(OTHER));
+    world.redirect("x", "3", &one);
     assert_eq!(world.follow(&mut watch), ["put x 1"]);
 }

@@ -79,11 +79,11 @@ fn what_was_asked_for_with_constraints_is_there_as_the_variant_that_it_was() {
     let features = Features { draft_dynamic_parameters: true, ..KEEPS };
     let mut program = Program::of(Protocol::Delta, features);
     let name = xdstp("a", CDS, "x");
-    let variant = Variant::Parameters([("env", "prod"), ("a, b", "{c}")].into_iter().collect());
+    let variant = Variant::Parameters([("shard", "3"), ("a, b", "{c}")].into_iter().collect());
     program.top().put_variant(CDS, (&name, &variant), "1", &message(&name, "1"));
     let by = |constraint: &str| Selector::from(Subscription::where_present(&constraint.parse().unwrap()).unwrap());
     let watch = |program: &Program| {
-        let watch = program.world.client.selecting(by("env=prod")).watch(CDS, &name);
+        let watch = program.world.client.selecting(by("shard in 0..5")).watch(CDS, &name);
         program.world.network.settle();
         watch
     };
@@ -94,6 +94,10 @@ fn what_was_asked_for_with_constraints_is_there_as_the_variant_that_it_was() {
     program.restart(Protocol::Delta);
     let mut again = watch(&program);
     assert_eq!(heard(&mut again), [format!("put {name} 1"), "ambient all: unreachable (away)".into()]);
+    // Others that would be served the same have not asked for it.
+    let mut other = program.world.client.selecting(by("shard in 3..5")).watch(CDS, &name);
+    program.world.network.settle();
+    assert_eq!(heard(&mut other), ["failed all: unreachable (away)"]);
     program.top().come_up();
     program.world.network.pass(60 * SECOND);
     assert_eq!(heard(&mut again), ["cleared all"]);

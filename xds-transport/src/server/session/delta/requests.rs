@@ -206,9 +206,14 @@ impl Delta {
         if !(left.is_empty() && request.resource_locators_unsubscribe.is_empty()) {
             let is_asked_for = |name: &ResourceName| self.subscriber.asks_for(name, source);
             self.unacked.leave_unless(is_asked_for);
-            // What was left by an alias is held by another name.
+            // What was left by an alias is held by another name; of what is not there the client may be yet to be told so.
             if std::mem::take(&mut self.left_unheld) {
-                self.holds.retain(is_asked_for);
+                let is_there = |name: &ResourceName| {
+                    let mut is = false;
+                    source.look_up(self.subscriber.id, name, &mut |_| is = true);
+                    is
+                };
+                self.holds.retain(|name| is_asked_for(name) || !is_there(name));
             }
         }
         room.check(self.names())
