@@ -126,25 +126,6 @@ fn rule_106_a_virtual_host_that_was_left_is_an_alias_of_nothing_when_it_is_asked
     assert_eq!((response.resources.len(), response.removed_resources.len()), (1, 0), "{response:?}");
 }
 
-/// By whatever name it was asked for.
-#[test]
-fn rule_106_a_virtual_host_whose_last_alias_was_left_is_an_alias_of_nothing_by_its_own_name() {
-    for (left, is_gone) in [(&["rc/www"][..], false), (&["rc/www", "rc/shop.example"], true)] {
-        let mut server = Server::origin();
-        put_host(&mut server, "rc/shop", "1", &["rc/shop.example", "rc/www"]);
-        let mut client = Client::delta();
-        client.subscribe(&mut server, HOSTS, &["rc/shop.example", "rc/www"]);
-        client.ack(&mut server, HOSTS);
-        client.unsubscribe(&mut server, HOSTS, left);
-        server.remove(HOSTS, "rc/shop");
-        client.subscribe(&mut server, HOSTS, &["rc/shop"]);
-        let response = client.delta.last().unwrap();
-        let aliases: Vec<_> = response.resources.iter().map(|resource| resource.name.as_str()).collect();
-        assert_eq!(aliases.contains(&"rc/shop"), is_gone, "{response:?}");
-        assert_eq!(response.removed_resources.contains(&"rc/shop".into()), !is_gone, "{response:?}");
-    }
-}
-
 #[test]
 fn rule_106_a_virtual_host_that_goes_before_one_of_its_aliases_is_left_is_removed() {
     let mut server = Server::origin();

@@ -21,6 +21,8 @@ pub(super) struct Pending {
     /// And whether it is gone by a word of the origin.
     removed: IntoIter<(ResourceName, bool)>,
     errors: IntoIter<(ResourceName, ResourceError)>,
+    /// Those of collections, in the answer that has them empty: an answer ends the errors before it.
+    errors_of_answered: Vec<(ResourceName, ResourceError)>,
     refreshed: IntoIter<(ResourceName, Duration)>,
 }
 
@@ -28,20 +30,24 @@ impl Pending {
     pub(super) fn new(
         changed: Vec<Changed>,
         removed: Vec<(ResourceName, bool)>,
-        errors: Vec<(ResourceName, ResourceError)>,
+        (errors, complete): (Vec<(ResourceName, ResourceError)>, &[Interest]),
         refreshed: Vec<(ResourceName, Duration)>,
     ) -> Self {
+        let is_answered = |name: &ResourceName| name.is_glob() && complete.contains(&Interest::Name(name.clone()));
+        let (errors_of_answered, errors): (Vec<_>, Vec<_>) =
+            errors.into_iter().partition(|(name, _)| is_answered(name));
         Self {
             changed: changed.into_iter(),
             removed: removed.into_iter(),
             errors: errors.into_iter(),
+            errors_of_answered,
             refreshed: refreshed.into_iter(),
         }
     }
 
     /// Stores as many as may be under one hold of the lock. Whether that was all.
     pub(super) fn store(&mut self, batch: &mut Batch<'_>, now: Instant) -> bool {
-        let Self { changed, removed, errors, refreshed } = self;
+        let Self { changed, removed, errors, refreshed, .. } = self;
         changed.by_ref().take(BATCH).for_each(|changed| batch.put(changed));
         if changed.len() == 0 {
             removed.by_ref().take(BATCH).for_each(|(name, said)| batch.remove(name, said));
@@ -52,6 +58,10 @@ impl Pending {
         }
         refreshed.by_ref().take(BATCH).for_each(|(name, ttl)| batch.refresh(&name, ttl, now));
         changed.len() + removed.len() + errors.len() + refreshed.len() == 0
+    }
+
+    pub(super) fn errors_of_answered(&mut self) -> Vec<(ResourceName, ResourceError)> {
+        std::mem::take(&mut self.errors_of_answered)
     }
 }
 
@@ -120,7 +130,7 @@ impl Batch<'_> {
         }
     }
 
-    pub(super) fn fail(&mut self, name: ResourceName, error: ResourceError) {
+    fn fail(&mut self, name: ResourceName, error: ResourceError) {
         let said = self.watched && error.cause == Cause::Said && !error.is_transient();
         // Its server has spoken of what is used on.
         if self.watched && error.cause == Cause::Deleted {
@@ -150,8 +160,13 @@ impl Batch<'_> {
         }
     }
 
-    /// An answer may come in as it is given up: nothing would end what is known then.
-    pub(super) fn answer(&mut self, begun: &[Interest], complete: &[Interest]) {
+    /// An answer may come in as it is given up: nothing would end what is known then. The errors are those of what is answered.
+    pub(super) fn answer(
+        &mut self,
+        begun: &[Interest],
+        complete: &[Interest],
+        errors: Vec<(ResourceName, ResourceError)>,
+    ) {
         let Self { type_url, edit, demand, .. } = self;
         let is_wanted = |collection: &&Interest| demand.is_none_or(|demand| demand.wants(type_url, collection));
         begun.iter().filter(is_wanted).for_each(|collection| edit.begun(type_url, collection));
@@ -159,6 +174,7 @@ impl Batch<'_> {
             edit.answered(type_url, collection);
             edit.confirm(type_url, collection);
         }
+        errors.into_iter().for_each(|(name, error)| self.fail(name, error));
     }
 
     /// What is here is not of one version any more, once another server than the one that gave it speaks. Before anybody sees any of

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use xdstp_cache::{Interest, TypeUrl, Woken};
+use xdstp_cache::{TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
 use super::batch::{Batch, Pending};
@@ -39,10 +39,7 @@ impl Scope {
         // What watches are told is gone by a word, and then what is by a silence.
         let said = removed.into_iter().map(|name| (name, watched));
         let removed: Vec<_> = said.chain(silent.into_iter().map(|name| (name, false))).collect();
-        // That of a collection may stand in the answer that has it empty, and an answer ends an error.
-        let answered = |name: &ResourceName| name.is_glob() && complete.contains(&Interest::Name(name.clone()));
-        let (of_answered, errors): (Vec<_>, _) = errors.into_iter().partition(|(name, _)| answered(name));
-        let mut pending = Pending::new(changed, removed, errors, refreshed);
+        let mut pending = Pending::new(changed, removed, (errors, &complete), refreshed);
         let (mut bereft, mut over) = (BTreeSet::new(), false);
         while !over {
             self.change(Some(now), |state| {
@@ -69,8 +66,7 @@ impl Scope {
                 over = pending.store(&mut batch, now);
                 if over {
                     batch.forget_bereft();
-                    batch.answer(&begun, &complete);
-                    of_answered.iter().cloned().for_each(|(name, error)| batch.fail(name, error));
+                    batch.answer(&begun, &complete, pending.errors_of_answered());
                     batch.set_versions(version.as_ref(), system_version.as_ref(), system_versions);
                 }
                 batch.edit.finish()

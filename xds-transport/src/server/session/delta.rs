@@ -48,8 +48,6 @@ pub(crate) struct Delta {
     /// (rule 106).
     holds: HashSet<ResourceName>,
     absent_by_alias: bool,
-    /// While a request is read: it left a name that is none of these.
-    left_unheld: bool,
     counts: Counts,
     dialect: Dialect,
 }
@@ -77,7 +75,6 @@ impl Delta {
             no_wildcard: rule.delta_only && source.has_sotw_origin(),
             refuses: false,
             holds: HashSet::new(),
-            left_unheld: false,
             absent_by_alias: rule.absent_by_alias,
             counts: Counts::Both,
             dialect: Dialect::Final,

@@ -204,17 +204,7 @@ impl Delta {
             self.change_locators(type_url, request, room, source)?;
         }
         if !(left.is_empty() && request.resource_locators_unsubscribe.is_empty()) {
-            let is_asked_for = |name: &ResourceName| self.subscriber.asks_for(name, source);
-            self.unacked.leave_unless(is_asked_for);
-            // What was left by an alias is held by another name; of what is not there the client may be yet to be told so.
-            if std::mem::take(&mut self.left_unheld) {
-                let is_there = |name: &ResourceName| {
-                    let mut is = false;
-                    source.look_up(self.subscriber.id, name, &mut |_| is = true);
-                    is
-                };
-                self.holds.retain(|name| is_asked_for(name) || !is_there(name));
-            }
+            self.unacked.leave_unless(|name| self.subscriber.asks_for(name, source));
         }
         room.check(self.names())
     }
@@ -228,7 +218,7 @@ impl Delta {
             Interest::Wildcard => (self.wildcard, self.refuses) = (false, false),
             Interest::Name(name) => {
                 self.spelling.forget(name);
-                self.left_unheld |= self.absent_by_alias && !self.holds.remove(name);
+                self.holds.remove(name);
             }
         }
     }
