@@ -327,7 +327,8 @@ impl Scope {
     pub(crate) fn is_idle(&self) -> bool {
         let state = self.lock();
         let is_asked = state.demand.as_ref().is_some_and(|demand| !demand.is_idle());
-        state.cache.subscriber_count() == 0 && !is_asked && state.recall.is_none()
+        // What a program does not watch it need not hear confirmed: it stays on the disk as it is.
+        state.cache.subscriber_count() == 0 && !is_asked && (state.recall.is_none() || self.is_watched())
     }
 
     /// Changes it, and wakes who has something to pull: because of what the origin said at this moment, if it did.

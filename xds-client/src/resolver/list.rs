@@ -87,12 +87,9 @@ impl List {
                     self.members.clear();
                     self.elsewhere = Parts::new();
                     self.awaited.clear();
-                    (self.answers, self.answered) = (false, false);
-                }
-                match (&name, held) {
-                    (Some(name), true) => self.amiss = Some(name.clone()),
-                    (None, true) => {}
-                    (_, false) => self.amiss = None,
+                    (self.answers, self.answered, self.amiss) = (false, false, None);
+                } else if let Some(name) = &name {
+                    self.amiss = Some(name.clone());
                 }
                 let held = held && self.has_any();
                 self.queue.push_back(Told::Failed { name, error, held, keeps });

@@ -47,3 +47,30 @@ fn what_is_asked_for_in_a_run_of_weeks_is_kept_as_long_as_it_runs() {
     program.restart(Protocol::Delta);
     assert_eq!(heard(&mut program.world.watch("x")).first().map(String::as_str), Some("put x 1"));
 }
+
+#[test]
+fn who_lets_go_of_what_was_kept_while_its_server_is_away_has_nobody_asked_and_it_kept() {
+    whatever(|mut program, protocol| {
+        program.world.put(CDS, "x", "1");
+        let watch = program.world.watch("x");
+        program.save();
+        program.top().go_down("away");
+        drop(watch);
+        program.restart(protocol);
+        let opened = program.top().opened();
+        assert_eq!(heard(&mut program.world.watch("x")).first().map(String::as_str), Some("put x 1"));
+        // The first look sees that nobody is left, and the second that nobody came.
+        for _ in 0..2 {
+            program.world.client.sweep(program.world.network.now());
+            program.world.network.pass(200 * SECOND);
+            program.save();
+        }
+        program.top().come_up();
+        program.world.network.pass(200 * SECOND);
+        assert_eq!(program.top().opened(), opened, "{protocol:?}: nobody is asked for nothing");
+        program.top().go_down("away");
+        program.restart(protocol);
+        let mut again = program.world.watch("x");
+        assert_eq!(heard(&mut again).first().map(String::as_str), Some("put x 1"), "{protocol:?}");
+    });
+}
