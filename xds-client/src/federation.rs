@@ -169,7 +169,7 @@ pub use self::terms::{ServerTerms, Terms, Trouble};
 pub use self::timings::Timings;
 pub use self::validated::{Reason, Validated};
 pub use self::validators::Validators;
-pub(crate) use self::validators::{Redirect, Trust};
+pub(crate) use self::validators::{Redirect, Trust, guarded};
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use xds_transport::Frame;
 use xds_transport::wire::Any;
 use xdstp_cache::TypeUrl;
 
-use crate::federation::{Reason, Trust, Validated};
+use crate::federation::{Reason, Trust, Validated, guarded};
 
 /// A type of resources, as a program uses them. Every message of prost that [has a name](prost::Name) is one: those of the
 /// crate `envoy-types`, for instance.
@@ -43,7 +43,9 @@ pub trait Resource: Sized + Send + Sync + 'static {
     fn decode(message: Bytes) -> Result<Self, Reason>;
 
     /// Reads a message of a server that may set what concerns security, which others may not: the bootstrap says so of it
-    /// (`trusted_xds_server`, gRFC A81). As any other's, unless a type tells them apart.
+    /// (`trusted_xds_server`, gRFC A81). As any other's, unless a type tells them apart. What is held already when the first watch
+    /// comes that has it read, or that has it read as another Rust type than the first, is read by [`decode`](Self::decode),
+    /// whoever sent it.
     ///
     /// # Errors
     /// The same.
@@ -96,8 +98,8 @@ impl<R: Resource> sealed::Content for R {
 
     fn value(frame: &Frame) -> Result<Arc<R>, Reason> {
         let made = frame.decoded().and_then(|value| Arc::clone(value).downcast().ok());
-        // It came before anybody had a use for it, or is something else to somebody else.
-        made.map_or_else(|| R::decode(Any::decode(frame.any().clone())?.value).map(Arc::new), Ok)
+        // It came before anybody had a use for it, or is something else to somebody else. Who sent it is not known here.
+        made.map_or_else(|| guarded(|| R::decode(Any::decode(frame.any().clone())?.value).map(Arc::new)), Ok)
     }
 }
 

@@ -4,6 +4,7 @@ mod alternatives;
 mod beside;
 mod brought;
 mod cascades;
+mod counted;
 mod defects;
 mod documents;
 mod dpds;
@@ -26,6 +27,7 @@ mod one_stream;
 mod one_stream_collections;
 mod one_stream_histories;
 mod own_code;
+mod panics;
 mod progress;
 #[cfg(feature = "metrics")]
 mod recorded;

@@ -205,7 +205,8 @@ impl Consumer for Feed {
             self.server.observer.spoke(&self.server.origin, now);
         }
         self.refuse(&update.rejected);
-        let (nacks, came) = (update.rejected.len() as u64, resources + update.repeated.len() as u64);
+        let as_they_were = (update.repeated.len() + update.unchanged) as u64;
+        let (nacks, came) = (update.rejected.len() as u64, resources + as_they_were);
         let ends = self.server.protocol == Protocol::Delta || self.server.rules.of(&update.type_url).full_state_in_sotw;
         let mut complete = self.settling.update(now, &update, ends);
         complete.iter().for_each(|collection| self.markers.forget(&update.type_url, collection));

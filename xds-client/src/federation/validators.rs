@@ -122,7 +122,12 @@ impl fmt::Debug for Validators {
 /// What a validator says of a resource. One that panics refuses it.
 fn validate(validator: &Validator, any: &Bytes, trust: Trust) -> Result<Validated, Reason> {
     let any = Any::decode(any.clone())?;
-    let said = catch_unwind(AssertUnwindSafe(|| validator(&any, trust)));
+    guarded(|| validator(&any, trust))
+}
+
+/// What the program's own code makes of a resource. If it panics, that is a refusal.
+pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Reason>) -> Result<T, Reason> {
+    let said = catch_unwind(AssertUnwindSafe(read));
     said.unwrap_or_else(|_| Err(Reason::new("what reads such resources failed (it panicked)")))
 }
 

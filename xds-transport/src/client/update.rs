@@ -39,6 +39,9 @@ pub struct Update {
     /// by what it was asked for has not seen them there (delta). And those that came as they are held after something else was
     /// refused of them, or from another server (SotW).
     pub repeated: Vec<Changed>,
+    /// How many resources came beside these as they are held, in a response that says all there is whatever of it is new
+    /// (SotW): who counts what comes counts them.
+    pub unchanged: usize,
     /// Names that do not exist (any more). It may hold names that were never known (rule 72).
     pub removed: Vec<ResourceName>,
     /// Resources that live on for a time without being sent again (rule 112).
@@ -80,6 +83,7 @@ impl Update {
             version: String::new(),
             changed: Vec::new(),
             repeated: Vec::new(),
+            unchanged: 0,
             removed: Vec::new(),
             refreshed: Vec::new(),
             answered: Vec::new(),

@@ -119,6 +119,7 @@ impl Sotw {
             update.refreshed.extend(ttl.map(|ttl| (name.clone(), ttl)));
             update.repeated.push(Changed { name, resource, touched: false });
         } else {
+            update.unchanged += 1;
             update.refreshed.extend(ttl.map(|ttl| (name, ttl)));
         }
     }
