@@ -19,6 +19,10 @@ use xdstp_uri::ResourceName;
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
+/// The name of a resource that is longer than the 4 MiB that tonic takes by itself.
+const LARGE: &str = "large";
+const MORE_THAN_TONIC_TAKES: usize = 5 << 20;
+
 /// Every stream is served the next state of a list: names, whose content never changes.
 struct Origin {
     states: Mutex<VecDeque<&'static [&'static str]>>,
@@ -34,6 +38,9 @@ impl Accept for Origin {
         for name in names {
             let mut payload = vec![0x0a, u8::try_from(name.len()).unwrap()];
             payload.extend(name.bytes());
+            if *name == LARGE {
+                prost::encoding::bytes::encode(1000, &vec![0; MORE_THAN_TONIC_TAKES], &mut payload);
+            }
             let resource = Frame::of_message(&CDS.into(), &payload).into_resource(None);
             let name = ResourceName::parse(name).unwrap();
             let mut edit = cache.edit(Instant::now());
@@ -117,6 +124,26 @@ async fn r045_a_response_may_be_as_long_as_the_client_says_and_a_longer_one_is_a
                     assert!(reason.contains("64"), "{reason}");
                 }
                 _ => panic!("{protocol:?}, {most:?}: {event:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn r045_a_response_of_five_mebibytes_arrives_unless_the_client_takes_less() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        for most in [None, Some(4 << 20)] {
+            let states: [&[&str]; 1] = [&[LARGE]];
+            let (address, _streams) = serve("127.0.0.1:0", states).await;
+            let bootstrap = Bootstrap::new(Server::new(address.to_string(), ChannelCreds::Insecure));
+            let builder = Client::builder(bootstrap).protocol(protocol);
+            let client = most.into_iter().fold(builder, Builder::max_message_size).build().unwrap();
+            let event = client.watch(CDS, LARGE).changed().await;
+            match (&event, most) {
+                (Event::Put { resource, .. }, None) => assert!(resource.len() > MORE_THAN_TONIC_TAKES, "{protocol:?}"),
+                (Event::Failed { error: Error::Unreachable { .. }, .. }, Some(_)) => {}
+                // Its bytes are no help.
+                _ => panic!("{protocol:?}, {most:?}"),
             }
         }
     }

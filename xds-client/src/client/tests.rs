@@ -10,6 +10,7 @@ mod documents;
 mod dpds;
 mod dpds_histories;
 mod errors;
+mod exact;
 mod fallback;
 mod fallback_absence;
 mod introductions;

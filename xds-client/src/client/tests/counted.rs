@@ -69,3 +69,28 @@ fn s077_what_comes_as_it_is_held_is_counted_beside_what_is_new() {
         scenario::<3>(protocol, wraps);
     }
 }
+
+#[test]
+fn s083_what_was_never_answered_and_what_is_gone_are_counted_by_their_states() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let (world, _) = world(protocol, WAITS);
+        let counts = || -> Vec<String> {
+            let counts = world.client.resource_counts().into_iter();
+            counts.map(|count| format!("{} {} {}", count.authority, count.state, count.count)).collect()
+        };
+        for name in ["stays", "goes"] {
+            world.put(CDS, name, "1");
+        }
+        let _watches = ["stays", "goes"].map(|name| world.watch(name));
+        world.top().remove(CDS, "goes");
+        world.network.settle();
+        assert_eq!(counts(), ["#old acked 1", "#old does_not_exist_but_cached 1"], "{protocol:?}");
+        world.top().be_silent(true);
+        let _silent = ["one", "two"].map(|name| world.watch(name));
+        let requested = ["#old acked 1", "#old does_not_exist_but_cached 1", "#old requested 2"];
+        assert_eq!(counts(), requested, "{protocol:?}");
+        world.network.pass(PATIENCE * 2);
+        let timed_out = ["#old acked 1", "#old does_not_exist_but_cached 1", "#old timeout 2"];
+        assert_eq!(counts(), timed_out, "{protocol:?}");
+    }
+}

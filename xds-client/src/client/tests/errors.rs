@@ -32,23 +32,25 @@ fn r050_the_reason_the_server_and_the_node_are_said() {
 
 #[test]
 fn r051_who_comes_while_no_server_can_be_reached_is_told_at_once_after_what_there_is() {
-    let world = World::new();
-    world.put(CDS, "x", "1");
-    let mut watch = world.watch("x");
-    assert_eq!(heard(&mut watch), ["put x 1"]);
-    world.top().go_down("gone");
-    world.network.settle();
-    // R48: a stream that was answered may end.
-    assert!(heard(&mut watch).is_empty());
-    world.network.pass(Duration::from_secs(10));
-    assert_eq!(heard(&mut watch), ["ambient all: unreachable (gone)"]);
-    assert_eq!(heard(&mut world.watch("x")), ["put x 1", "ambient all: unreachable (gone)"]);
-    assert_eq!(heard(&mut world.watch("y")), ["failed all: unreachable (gone)"]);
-    world.top().come_up();
-    world.put(CDS, "z", "1");
-    let _other = world.watch("z");
-    world.network.pass(Duration::from_secs(60));
-    assert_eq!(heard(&mut watch), ["cleared all"]);
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let world = World::of(protocol, KEEPS);
+        world.put(CDS, "x", "1");
+        let mut watch = world.watch("x");
+        assert_eq!(heard(&mut watch), ["put x 1"]);
+        world.top().go_down("gone");
+        world.network.settle();
+        // R48: a stream that was answered may end.
+        assert!(heard(&mut watch).is_empty());
+        world.network.pass(Duration::from_secs(10));
+        assert_eq!(heard(&mut watch), ["ambient all: unreachable (gone)"]);
+        assert_eq!(heard(&mut world.watch("x")), ["put x 1", "ambient all: unreachable (gone)"]);
+        assert_eq!(heard(&mut world.watch("y")), ["failed all: unreachable (gone)"]);
+        world.top().come_up();
+        world.put(CDS, "z", "1");
+        let _other = world.watch("z");
+        world.network.pass(Duration::from_secs(60));
+        assert_eq!(heard(&mut watch), ["cleared all"]);
+    }
 }
 
 #[test]
@@ -78,14 +80,16 @@ fn r051_what_is_wrong_with_the_resource_is_told_again_when_a_server_is_back() {
 
 #[test]
 fn r060_where_the_timer_is_no_absence_it_takes_longer_and_says_so() {
-    let world = World::of(Protocol::Delta, WAITS);
-    world.top().be_silent(true);
-    let mut watch = world.watch("x");
-    world.network.pass(PATIENCE);
-    assert!(heard(&mut watch).is_empty());
-    world.network.pass(PATIENCE);
-    assert_eq!(heard(&mut watch), ["failed x: timeout"]);
-    assert_eq!(watch.status(), Some(Status::Timeout));
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let world = World::of(protocol, WAITS);
+        world.top().be_silent(true);
+        let mut watch = world.watch("x");
+        world.network.pass(PATIENCE);
+        assert!(heard(&mut watch).is_empty());
+        world.network.pass(PATIENCE);
+        assert_eq!(heard(&mut watch), ["failed x: timeout"]);
+        assert_eq!(watch.status(), Some(Status::Timeout));
+    }
 }
 
 #[test]

@@ -145,17 +145,19 @@ fn s048_what_is_watched_before_there_is_a_stream_is_asked_for_once_there_is() {
 
 #[test]
 fn s051_and_s052_a_stream_that_breaks_stops_the_clock_of_what_was_not_answered() {
-    let world = World::new();
-    world.top().be_silent(true);
-    let mut watch = world.watch("x");
-    world.network.pass(PATIENCE - Duration::from_secs(1));
-    world.top().end_streams();
-    assert_eq!(watch.status(), Some(crate::ResourceStatus::Requested));
-    world.network.pass(Duration::from_secs(5));
-    // Of no stream was anything answered, which is what is told.
-    assert_eq!(heard(&mut watch), ["failed all: unreachable (nobody is there)"]);
-    world.network.pass(PATIENCE);
-    assert_eq!(heard(&mut watch), ["failed x: timeout, an absence"]);
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let world = World::of(protocol, KEEPS);
+        world.top().be_silent(true);
+        let mut watch = world.watch("x");
+        world.network.pass(PATIENCE - Duration::from_secs(1));
+        world.top().end_streams();
+        assert_eq!(watch.status(), Some(crate::ResourceStatus::Requested));
+        world.network.pass(Duration::from_secs(5));
+        // Of no stream was anything answered, which is what is told.
+        assert_eq!(heard(&mut watch), ["failed all: unreachable (nobody is there)"]);
+        world.network.pass(PATIENCE);
+        assert_eq!(heard(&mut watch), ["failed x: timeout, an absence"]);
+    }
 }
 
 #[test]
