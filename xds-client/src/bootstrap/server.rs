@@ -17,7 +17,8 @@ pub struct Server {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Features {
-    /// `ignore_resource_deletion` (gRFC A53): what it says is gone, clients keep.
+    /// `ignore_resource_deletion` (gRFC A53): it is read, and nothing goes by it. What a server says is gone clients keep anyway, but
+    /// for `fail_on_data_errors` (gRFC A88).
     pub ignore_resource_deletion: bool,
     /// `trusted_xds_server` (gRFC A81): it may set what concerns security.
     pub trusted_xds_server: bool,

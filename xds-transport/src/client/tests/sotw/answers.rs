@@ -60,3 +60,13 @@ fn a_refused_resource_is_offered_again() {
     client.reject(&sotw(EDS, "v1", "n1", &[("a", "1")]), "a", "no");
     assert_eq!(changed_names(&client.accept(&sotw(EDS, "v2", "n2", &[("a", "1")]))), ["a"]);
 }
+
+#[test]
+fn what_a_full_state_repeats_is_counted_and_is_no_news() {
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["a", "b"]);
+    assert_eq!(client.accept(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1")])).unchanged, 0);
+    let update = client.accept(&sotw(CDS, "v2", "n2", &[("a", "1"), ("b", "2"), ("other", "1")]));
+    assert_eq!((update.unchanged, changed_names(&update)), (1, vec!["b"]));
+    let update = client.accept(&sotw(CDS, "v2", "n3", &[("a", "1"), ("b", "2")]));
+    assert_eq!((update.unchanged, changed_names(&update)), (2, vec![]));
+}
