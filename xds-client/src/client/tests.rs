@@ -45,6 +45,7 @@ mod streams;
 mod switches;
 mod table;
 mod tp1;
+mod trust;
 mod wire;
 
 use std::time::{Duration, Instant};

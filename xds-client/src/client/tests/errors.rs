@@ -67,15 +67,21 @@ fn r047_who_watches_what_another_server_has_hears_nothing_of_it() {
 
 #[test]
 fn r051_what_is_wrong_with_the_resource_is_told_again_when_a_server_is_back() {
-    let world = World::of(Protocol::Delta, DROPS);
-    let mut watch = world.watch("x");
-    assert_eq!(heard(&mut watch), ["failed x: absent"]);
-    world.top().go_down("gone");
-    world.network.pass(Duration::from_secs(10));
-    assert_eq!(heard(&mut watch), ["failed all: unreachable (gone)"]);
-    world.top().come_up();
-    world.network.pass(Duration::from_secs(60));
-    assert_eq!(heard(&mut watch), ["failed x: absent"]);
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let world = World::of(protocol, DROPS);
+        ["x", "y"].iter().for_each(|name| world.put(CDS, name, "1"));
+        let (mut watch, _other) = (world.watch("x"), world.watch("y"));
+        assert_eq!(heard(&mut watch), ["put x 1"]);
+        world.top().remove(CDS, "x");
+        world.network.settle();
+        assert_eq!(heard(&mut watch), ["failed x: absent"], "{protocol:?}");
+        world.top().go_down("gone");
+        world.network.pass(Duration::from_secs(10));
+        assert_eq!(heard(&mut watch), ["failed all: unreachable (gone)"], "{protocol:?}");
+        world.top().come_up();
+        world.network.pass(Duration::from_secs(60));
+        assert_eq!(heard(&mut watch), ["failed x: absent"], "{protocol:?}");
+    }
 }
 
 #[test]
