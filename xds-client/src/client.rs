@@ -223,11 +223,11 @@ impl fmt::Debug for Client {
 }
 
 /// Who a client says that it is: its features are its own to say (gRFC A27), and so is its name.
-fn introduced(node: &Node, (name, version): (&str, &str)) -> Node {
+fn introduced(node: &Node, (name, version): (&str, &str), features: &[String]) -> Node {
     let mut node = node.clone();
     (node.user_agent_name, node.user_agent_version) = (name.to_owned(), version.to_owned());
-    node.client_features =
-        ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"].map(str::to_owned).to_vec();
+    let own = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"].map(str::to_owned);
+    node.client_features = [&own, features].concat();
     node
 }
 

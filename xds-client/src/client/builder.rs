@@ -52,6 +52,7 @@ pub struct Builder {
     backoff: Backoff,
     idle: Duration,
     agent: (String, String),
+    features: Vec<String>,
     client_scope: String,
     transport: Option<Arc<dyn Transport>>,
     brought: Brought,
@@ -82,6 +83,7 @@ impl Builder {
             backoff: Backoff::grpc(),
             idle: IDLE,
             agent: (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            features: Vec::new(),
             client_scope: String::new(),
             transport: None,
             brought: Brought::default(),
@@ -165,6 +167,14 @@ impl Builder {
     #[must_use]
     pub fn user_agent(self, name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { agent: (name.into(), version.into()), ..self }
+    }
+
+    /// Says to the servers what the program can do, beside what its client can: `envoy.lb.does_not_support_overprovisioning`, if it
+    /// balances load and does not overprovision (gRFC A27).
+    #[must_use]
+    pub fn client_feature(mut self, feature: impl Into<String>) -> Self {
+        self.features.push(feature.into());
+        self
     }
 
     /// What the client is for, as [its status](Client::status) tells it: the target of a channel, or `#server` (gRFC A71).
@@ -277,7 +287,7 @@ impl Builder {
     /// # Errors
     /// Outside of a tokio runtime, unless it has a transport of its own.
     pub fn build(self) -> Result<Client, BuildError> {
-        let node = introduced(self.bootstrap.node(), (&self.agent.0, &self.agent.1));
+        let node = introduced(self.bootstrap.node(), (&self.agent.0, &self.agent.1), &self.features);
         let (id, encoded) = (node.id.as_str().into(), Bytes::from(node.encode_to_vec()));
         let made = match &self.transport {
             Some(transport) => self.by_transport(transport.clone()),

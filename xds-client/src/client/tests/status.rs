@@ -208,5 +208,12 @@ fn r012_and_r013_the_node_says_who_the_client_is_and_what_it_can_do() {
     let node = Node::decode(client.status(false).node).unwrap();
     assert_eq!((node.id.as_str(), node.locality.unwrap_or_default().zone.as_str()), ("me", "z"));
     assert_eq!(node.user_agent_name, "mesh");
-    assert_eq!(node.client_features, ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"]);
+    let own = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"];
+    assert_eq!(node.client_features, own);
+
+    let more = "envoy.lb.does_not_support_overprovisioning";
+    let bootstrap = Bootstrap::new(Server::new(TOP, ChannelCreds::Insecure));
+    let client = Client::builder(bootstrap).transport(Network::new(now())).client_feature(more).build().unwrap();
+    let node = Node::decode(client.status(false).node).unwrap();
+    assert_eq!(node.client_features, [own[0], own[1], more]);
 }
