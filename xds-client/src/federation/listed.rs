@@ -39,7 +39,15 @@ impl Listed {
                 CollectionEntry::Locator(locator) => (name_of(&locator)?, Entry::Elsewhere(locator)),
                 CollectionEntry::Inline { name, version, resource } => {
                     let inline = inline(members, version, resource, &make).map_err(|reason| bad(&reason))?;
-                    let name = if name.is_empty() { anonymous(&inline, &names) } else { name };
+                    let name = match name.as_str() {
+                        "" => anonymous(&inline, &names),
+                        named if named.chars().all(may_be_in_name) => name,
+                        _ => {
+                            return Err(bad(&format_args!(
+                                "its name, {name:?}, has more than letters, digits and {MARKS}"
+                            )));
+                        }
+                    };
                     (ResourceName::parse(&name).map_err(|error| bad(&error))?, Entry::Inline(inline))
                 }
                 _ => return Err(bad(&"neither a locator nor a resource")),
@@ -67,6 +75,13 @@ impl Listed {
             _ => None,
         })
     }
+}
+
+/// What may stand in the name of an entry beside letters and digits: by the message's rule or by TP1's words.
+const MARKS: &str = "_-.~:/";
+
+fn may_be_in_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || MARKS.contains(character)
 }
 
 /// No entry may be called something that begins like this.

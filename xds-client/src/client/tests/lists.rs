@@ -329,3 +329,20 @@ fn r081_what_is_wrong_with_a_list_and_that_its_server_is_away_end_each_by_itself
     told.sort();
     assert_eq!(told, ["cleared all".into(), format!("cleared {}", list("foo"))]);
 }
+
+/// Those that the message's rule takes or TP1's words do, and no others.
+#[test]
+fn r081_an_entry_may_be_called_what_either_rule_takes_and_its_list_is_refused_otherwise() {
+    for (name, is_good) in
+        [("aZ09_-.~:", true), ("a/b", true), ("a b", false), ("#x", false), ("a#b", false), ("\u{e4}", false)]
+    {
+        let world = World::new();
+        world.put_list("foo", "1", &[inline(name, "1")]);
+        let mut watch = world.watch(&list("foo"));
+        let told = world.follow(&mut watch);
+        match is_good {
+            true => assert_eq!(told, [format!("put {name} 1"), "answered".into()]),
+            false => assert!(told.len() == 1 && told[0].contains("entry 0: its name, "), "{name}: {told:?}"),
+        }
+    }
+}
