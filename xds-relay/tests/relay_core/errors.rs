@@ -41,6 +41,32 @@ fn rule_117_an_error_passes_a_relay_whatever_is_spoken_on_either_side() {
     }
 }
 
+/// It may stand in the answer that has the glob empty.
+#[test]
+fn rule_117_an_error_of_a_whole_glob_passes_a_relay_and_what_lasts_ends_its_members() {
+    const MEMBER: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/x";
+    const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
+    for (code, stays) in [(7, false), (UNAVAILABLE, true)] {
+        let mut world = World::new(DELTA);
+        world.put(0, CLUSTERS, MEMBER, "1");
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, CLUSTERS, &[GLOB]);
+        assert_eq!(errors(&mut world, client), [""; 0]);
+        world.fail(0, CLUSTERS, GLOB, code, "why");
+        let told = [format!("{GLOB}:{code} why")];
+        assert_eq!(errors(&mut world, client), told);
+        assert_eq!(world.clients[client].held(CLUSTERS).len(), usize::from(stays), "{code}");
+        // Who comes later is told from the cache.
+        let later = world.client(DELTA, "n");
+        world.subscribe(later, CLUSTERS, &[GLOB]);
+        assert_eq!(errors(&mut world, later), told);
+        world.put(0, CLUSTERS, MEMBER, "2");
+        for client in [client, later] {
+            assert_eq!(world.clients[client].held(CLUSTERS), [format!("{MEMBER}@2")], "{code}");
+        }
+    }
+}
+
 /// A full state has what one of two scopes has, whichever it is: an error of the other has no place beside it.
 #[test]
 fn rule_117_over_sotw_no_error_stands_beside_what_one_of_two_scopes_has() {
