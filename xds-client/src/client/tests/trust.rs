@@ -70,3 +70,33 @@ fn r011_what_is_read_later_than_it_came_is_read_as_that_of_a_server_that_is_not_
         }
     }
 }
+
+#[test]
+fn r011_a_resource_is_read_as_that_of_a_server_that_is_trusted_or_not() {
+    let mut trusted = KEEPS;
+    trusted.trusted_xds_server = true;
+    let server = |uri, features| Server::new(uri, ChannelCreds::Insecure).with_features(features);
+    let bootstrap = Bootstrap::new(server(TOP, trusted)).with_server(server(OTHER, KEEPS));
+    let world = World::with(Protocol::Delta, bootstrap);
+    for server in [world.top(), world.network.server(OTHER)] {
+        server.put(CDS, "x", "1", &message("x", "1"));
+    }
+    let mut watch = world.client.watch_as::<Trusting>("x");
+    world.network.settle();
+    let is_trusted = |watch: &mut Watch<Trusting>| match watch.try_next() {
+        Some(Event::Put { resource, .. }) => Some(resource.0),
+        _ => None,
+    };
+    assert_eq!(is_trusted(&mut watch), Some(true));
+
+    // The next server has the same, and is not trusted.
+    world.top().go_down("a partition");
+    let mut other = world.client.watch_as::<Trusting>("y");
+    world.network.server(OTHER).put(CDS, "y", "1", &message("y", "1"));
+    world.network.pass(Duration::from_secs(10));
+    let told = std::iter::from_fn(|| other.try_next()).find_map(|event| match event {
+        Event::Put { resource, .. } => Some(resource.0),
+        _ => None,
+    });
+    assert_eq!(told, Some(false));
+}
