@@ -275,22 +275,24 @@ fn r041_over_sotw_who_watched_names_and_then_none_does_not_ask_for_everything() 
 /// What who watches bytes has, who watches by a type may not be able to read: it is not what he goes on with.
 #[test]
 fn r056_who_could_not_read_what_there_was_has_nothing_that_an_error_leaves_in_use() {
-    let world = World::new();
-    world.put(CDS, "x", "bad");
-    let mut raw = world.watch_raw(CDS, "x");
-    assert_eq!(heard(&mut raw), ["put x bad"]);
-    let mut typed = world.watch("x");
-    assert_eq!(heard(&mut typed), ["failed x: invalid at \"bad\" (bad is bad)"]);
-    world.put(CDS, "x", "bad too");
-    assert_eq!(heard(&mut typed), ["failed x: invalid at \"bad too\" (bad too is bad)"]);
-    assert_eq!(heard(&mut raw), ["ambient x: invalid at \"bad too\" (bad too is bad)"]);
-    world.top().go_down("away");
-    world.network.pass(Duration::from_secs(200));
-    assert_eq!(heard(&mut typed), ["failed all: unreachable (away)"]);
-    world.top().come_up();
-    world.network.pass(Duration::from_secs(200));
-    assert!(!heard(&mut typed).iter().any(|told| told.starts_with("cleared")), "there is nothing still");
-    world.put(CDS, "x", "1");
-    world.put(CDS, "x", "bad");
-    assert_eq!(heard(&mut typed), ["put x 1", "ambient x: invalid at \"bad\" (bad is bad)"]);
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let world = World::of(protocol, KEEPS);
+        world.put(CDS, "x", "bad");
+        let mut raw = world.watch_raw(CDS, "x");
+        assert_eq!(heard(&mut raw), ["put x bad"]);
+        let mut typed = world.watch("x");
+        assert_eq!(heard(&mut typed), ["failed x: invalid at \"bad\" (bad is bad)"]);
+        world.put(CDS, "x", "bad too");
+        assert_eq!(heard(&mut typed), ["failed x: invalid at \"bad too\" (bad too is bad)"]);
+        assert_eq!(heard(&mut raw), ["ambient x: invalid at \"bad too\" (bad too is bad)"]);
+        world.top().go_down("away");
+        world.network.pass(Duration::from_secs(200));
+        assert_eq!(heard(&mut typed), ["failed all: unreachable (away)"]);
+        world.top().come_up();
+        world.network.pass(Duration::from_secs(200));
+        assert!(!heard(&mut typed).iter().any(|told| told.starts_with("cleared")), "there is nothing still");
+        world.put(CDS, "x", "1");
+        world.put(CDS, "x", "bad");
+        assert_eq!(heard(&mut typed), ["put x 1", "ambient x: invalid at \"bad\" (bad is bad)"]);
+    }
 }

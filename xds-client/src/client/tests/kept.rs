@@ -1,7 +1,6 @@
 //! What is known survives a restart of the program.
 
 mod alias_histories;
-
 mod deletions;
 mod histories;
 mod meanwhile;
