@@ -134,4 +134,33 @@ mod tests {
         assert_eq!(*panics.0.lock(), [Some(true), Some(false), None]);
         assert!(counting.servers.lock().is_empty());
     }
+
+    /// What it is told.
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<Option<bool>>>);
+
+    impl Metrics for Heard {
+        fn connected(&self, _: &str, is: Option<bool>) {
+            self.0.lock().push(is);
+        }
+    }
+
+    #[test]
+    fn a_server_is_connected_while_it_answers_a_stream_and_one_more_is_no_answer_once_another_failed() {
+        let heard = Arc::<Heard>::default();
+        let counting = Counting::new(heard.clone());
+        let told = |was, is| {
+            counting.reached("s", was, is);
+            std::mem::take(&mut *heard.0.lock())
+        };
+        let (opened, answered, failed) = (Some(Reached::Opened), Some(Reached::Answered), Some(Reached::Failed));
+        assert_eq!(told(None, opened), [Some(true)]);
+        assert_eq!(told(opened, answered), []);
+        assert_eq!(told(None, failed), [], "another stream answers");
+        assert_eq!(told(answered, failed), [Some(false)]);
+        assert_eq!(told(None, opened), []);
+        assert_eq!(told(opened, answered), [Some(true)]);
+        assert_eq!([told(failed, None), told(failed, None)], [[], []]);
+        assert_eq!(told(answered, None), [None]);
+    }
 }
