@@ -15,11 +15,14 @@ use xdstp_uri::ResourceName;
 use crate::lock::lock;
 use crate::relay_core::track::Track;
 use crate::releases::{
-    Applied, Control, Instance, OnHalt, Order, Release, Settling, Stages, Stored, StoredError, Types,
+    Applied, Control, Halt, Instance, OnHalt, Order, Release, Settling, Stages, Stored, StoredError, Types,
 };
 
 mod publishing;
 mod showing;
+
+/// How many refusals are told apart, of a candidate that goes on all the same.
+const MOST_REJECTED: usize = 10_000;
 
 /// How what an origin has of a scope becomes a release, and who is served that when.
 ///
@@ -43,8 +46,8 @@ pub struct Rollout {
     pub settle: Duration,
     /// Who is served a release before everybody is.
     pub stages: Stages,
-    /// How many resources clients refuse before it halts, each counted once for each client; 0 for never.
-    pub rejected: usize,
+    /// When it halts.
+    pub halt: Halt,
     /// What becomes of it then.
     pub on_halt: OnHalt,
     /// What is in releases. What is not is served as the origin has it.
@@ -58,7 +61,7 @@ impl Rollout {
             authority: authority.map(crate::config::canonical_authority),
             settle: Duration::from_secs(2),
             stages,
-            rejected: 1,
+            halt: Halt::default(),
             on_halt: OnHalt::default(),
             types: Types::default(),
         }
@@ -171,7 +174,7 @@ impl Releases {
         // A full state does not say of what.
         let of_state = names.is_empty().then_some(None);
         for name in names.iter().cloned().map(Some).chain(of_state) {
-            if rejected.len() < self.rollout.rejected {
+            if rejected.len() < MOST_REJECTED {
                 rejected.insert((by, type_url.clone(), name));
             }
         }

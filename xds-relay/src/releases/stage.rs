@@ -108,6 +108,17 @@ pub struct Percent(u16);
 #[error("expected a percentage from 0 to 100 with at most two decimals, such as 5% or 0.25%")]
 pub struct PercentError(());
 
+impl Percent {
+    pub(crate) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether so many of all are as large a part, or a larger one.
+    pub(crate) fn is_at_most(self, count: usize, of: usize) -> bool {
+        count as u128 * u128::from(ALL) >= u128::from(self.0) * of as u128
+    }
+}
+
 impl FromStr for Percent {
     type Err = PercentError;
 

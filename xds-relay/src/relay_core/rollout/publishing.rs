@@ -90,7 +90,7 @@ impl Releases {
         let control = state.stored.control();
         let Some(release) = control.candidate().map(|candidate| candidate.release) else { return Ok(()) };
         let rejected = lock(&self.served).rejected.clone();
-        let has_many = self.rollout.rejected > 0 && rejected.len() >= self.rollout.rejected;
+        let has_many = self.rollout.halt.rejected.is_reached(rejected.len(), rejected.len());
         let is_due = control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
         let (act, why) = match (has_many, is_due) {
             (true, _) => (Act::Halt { release, then: self.rollout.on_halt }, refused(&rejected)),
