@@ -89,6 +89,7 @@ where
         .route("/api/v1/drift", post(drift::check))
         .route("/api/v1/clients", get(answers::clients))
         .route("/api/v1/clients/{id}", get(answers::client))
+        .route("/api/v1/releases", get(answers::releases))
         .route("/api/v1/resources", get(answers::resources))
         .route("/api/v1/resource", get(answers::resource))
         .route_layer(tokens)

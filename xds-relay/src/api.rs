@@ -5,6 +5,7 @@ mod certificates;
 mod clients;
 mod drift;
 mod origins;
+mod releases;
 mod resources;
 mod words;
 
@@ -19,6 +20,7 @@ pub use self::clients::{
 };
 pub use self::drift::{Drift, DriftQuery, Drifts, ScopeDrift};
 pub use self::origins::{OriginDetail, OriginState, OriginStatus, Origins};
+pub use self::releases::{CandidateState, CandidateStatus, KeptRelease, ReleasedScope, Releases, SaidOf, ServedCounts};
 pub use self::resources::{HeldResource, NameQuery, Named, ResourceQuery, ResourceRow, Resources, Wanting};
 pub use self::words::{query, short_time, short_type};
 pub use crate::snapshot::{ServerDump, UpstreamDump};

@@ -30,6 +30,7 @@ use crate::origins::{Connections, Origins};
 use crate::pages::Pages;
 use crate::reached::Reached;
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
+use crate::releaser;
 use crate::reload::{Listening, Parts, Reloader, Reloads, Spoken};
 use crate::serve::{Guards, Layered, Relay};
 use crate::socket::Listener;
@@ -267,6 +268,7 @@ impl RelayBuilder {
         if let Some((origin, reason)) = core.not_ready() {
             return Err(Error::Origin { origin, reason });
         }
+        releaser::roll_out(&config, &core).await?;
         let tls = match tls {
             Some(tls) => Some(tls::Downstream::of(tls)),
             None => config.tls.as_ref().map(|files| tls::Downstream::load(files, With::Clients)).transpose()?,

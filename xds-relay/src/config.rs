@@ -37,6 +37,7 @@ mod node_parameters;
 mod origin_kind;
 mod own_address;
 mod read;
+mod rollout;
 mod rules;
 mod schema;
 mod state;
@@ -62,6 +63,7 @@ pub use self::{
     name_pattern::NamePattern,
     node_field::{NodeField, NodeFieldError},
     origin_kind::OriginKind,
+    rollout::Rollout,
     state::{ReadyWhen, Secrets, State},
     statsd::Statsd,
     tls::{ListenTls, OriginTls},
@@ -121,6 +123,8 @@ pub struct Config {
     pub aggregation: Option<Aggregation>,
     /// Where it is kept what origins said last, if anywhere.
     pub state: Option<State>,
+    /// Of which scopes what is new is served to some first; where there are any, there is a `state`.
+    pub rollout: Vec<Rollout>,
     /// When the relay says that it is ready.
     pub ready_when: ReadyWhen,
     /// Which form of TP2 the clients speak that send dynamic parameters.

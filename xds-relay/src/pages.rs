@@ -6,7 +6,8 @@ use std::time::{Instant, SystemTime};
 
 use crate::admin::Inspect;
 use crate::api::{
-    Client, ClientQuery, Clients, DriftQuery, ExplainQuery, NameQuery, Named, Origins, ResourceQuery, Resources, Status,
+    Client, ClientQuery, Clients, DriftQuery, ExplainQuery, NameQuery, Named, Origins, Releases, ResourceQuery,
+    Resources, Status,
 };
 use crate::certificates::Certificates;
 use crate::config::{Config, LogFilter, ReadyWhen};
@@ -124,6 +125,10 @@ impl Inspect for Pages {
             held
         };
         Named { held: self.core.resource(query).into_iter().map(shown).collect() }
+    }
+
+    fn releases(&self) -> Releases {
+        self.core.released()
     }
 
     fn log(&self) -> Option<LogFilter> {

@@ -1,22 +1,35 @@
 //! What has a relay that runs release what its origins have.
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use xdstp_client::state::Store;
+use tokio::task::{JoinError, spawn_blocking};
+use tokio::time::{sleep, timeout};
+use xdstp_client::state::{Redb, Store, StoreError};
 
-use crate::relay_core::{RelayCore, Rollout, RolloutError};
+use crate::config::{Config, Rollout};
+use crate::error::Error;
+use crate::relay_core::{RelayCore, RolloutError};
 use crate::releases::{Act, Applied, By, Control, Order};
 
-/// Has a relay release what its origins have, by stages; and has what is released frozen, rolled back, and so on. The configuration
-/// does not say it yet.
+/// Where releases are kept, in the directory of `state`. It is no part of what is known there, which is put aside where it is
+/// damaged: what is frozen is not to be forgotten.
+const FILE: &str = "releases.redb";
+/// How long a relay that starts waits for one that ends.
+const PATIENCE: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Has a relay release what its origins have, by stages, beside what its configuration says (`rollout`); and has what is released
+/// frozen, rolled back, and so on.
 ///
 /// ```
 /// # async fn released() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::sync::Arc;
 /// use std::time::Duration;
 ///
-/// use xds_relay::relay_core::Rollout;
+/// use xds_relay::config::Rollout;
 /// use xds_relay::releases::{Act, Stage, Stages, Who};
 /// use xds_relay::{ExampleMesh, Relay, state::Memory};
 ///
@@ -69,4 +82,47 @@ impl Releaser {
     pub fn control(&self, authority: Option<&str>) -> Result<Control, RolloutError> {
         self.0.release_control(authority)
     }
+}
+
+/// Has a relay release what its configuration says.
+///
+/// # Errors
+/// What is released cannot be read: what is frozen, or rolled back, would be served.
+pub(crate) async fn roll_out(config: &Config, core: &Arc<RelayCore>) -> Result<(), Error> {
+    let Some(state) = config.state.as_ref().filter(|_| !config.rollout.is_empty()) else { return Ok(()) };
+    let file = state.path.join(FILE);
+    let unread = |reason: String| Error::Field {
+        field: "rollout".to_owned(),
+        reason: format!("what is released cannot be read from {}: {reason}", file.display()),
+    };
+    let open = async {
+        loop {
+            match open(&file).await.map_err(|error| unread(error.to_string()))? {
+                Err(StoreError::Locked) => sleep(AGAIN).await,
+                opened => return opened.map_err(|error| unread(error.to_string())),
+            }
+        }
+    };
+    let store = timeout(PATIENCE, open).await.unwrap_or_else(|_| Err(unread(StoreError::Locked.to_string())))?;
+    let (core, rollouts) = (core.clone(), config.rollout.clone());
+    let rolling = spawn_blocking(move || {
+        let mut each = rollouts.into_iter();
+        each.try_for_each(|rollout| core.roll_out(rollout, store.clone(), Instant::now()))
+    });
+    let rolled = rolling.await.map_err(|error| unread(error.to_string()))?;
+    rolled.map_err(|error| unread(error.to_string()))
+}
+
+async fn open(file: &Path) -> Result<Result<Arc<dyn Store>, StoreError>, JoinError> {
+    let file = file.to_owned();
+    spawn_blocking(move || {
+        file.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let store = Redb::open(&file)?;
+        if let Some((is, was)) = store.went_back() {
+            tracing::error!(file = %file.display(), is, was, "it is older than it was: what was ordered since is forgotten");
+        }
+        let store: Arc<dyn Store> = Arc::new(store);
+        Ok(store)
+    })
+    .await
 }

@@ -53,6 +53,7 @@ mod stage;
 mod stored;
 mod types;
 
+pub(crate) use self::act::millis_of;
 pub use self::act::{Act, By, Instance, OnHalt, Order, Publisher, Said, Transition};
 pub use self::candidate::{Candidate, Progress};
 pub use self::control::Control;

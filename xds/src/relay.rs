@@ -4,6 +4,7 @@ mod admin;
 mod clients;
 mod drift;
 mod explain;
+mod releases;
 mod resources;
 mod status;
 mod text;
@@ -32,7 +33,8 @@ Examples:
   xds relay --admin unix:/run/xds-relay/admin clients --state REJECTED
   xds relay explain envoy-1 cluster web
   xds relay resources cluster --name web
-  xds relay drift mesh --type cluster")]
+  xds relay drift mesh --type cluster
+  xds relay releases --scope old-style")]
 pub(crate) struct Args {
     /// Its admin pages: host:port, or unix:/path
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]
@@ -65,6 +67,7 @@ enum Command {
     Clients(clients::Args),
     Drift(drift::Args),
     Explain(explain::Args),
+    Releases(releases::Args),
     Resources(resources::Args),
 }
 
@@ -79,6 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
         Command::Clients(command) => clients::run(command, admin, args.output, &mut out),
         Command::Drift(command) => drift::run(command, admin, args.output, &mut out),
         Command::Explain(command) => explain::run(command, admin, args.output, &mut out),
+        Command::Releases(command) => releases::run(command, admin, args.output, &mut out),
         Command::Resources(command) => resources::run(command, admin, args.output, &mut out),
     };
     match done {

@@ -30,6 +30,10 @@ pub(super) async fn client(
     answer(pages, move |relay| relay.client(id, &query)).await
 }
 
+pub(super) async fn releases(State(pages): State<Pages>) -> Response {
+    answer(pages, |relay| Some(relay.releases())).await
+}
+
 pub(super) async fn resources(State(pages): State<Pages>, Query(query): Query<ResourceQuery>) -> Response {
     answer(pages, move |relay| Some(relay.resources(&query))).await
 }

@@ -1,7 +1,8 @@
 //! A relay as the pages see it.
 
 use crate::api::{
-    Client, ClientQuery, Clients, DriftQuery, ExplainQuery, NameQuery, Named, Origins, ResourceQuery, Resources, Status,
+    Client, ClientQuery, Clients, DriftQuery, ExplainQuery, NameQuery, Named, Origins, Releases, ResourceQuery,
+    Resources, Status,
 };
 use crate::config::LogFilter;
 use crate::metrics::{Gauges, Metrics};
@@ -33,6 +34,11 @@ pub trait Inspect: Send + Sync + 'static {
 
     /// One name, wherever it is held, without what is secret.
     fn resource(&self, query: &NameQuery) -> Named;
+
+    /// What is released of which scopes.
+    fn releases(&self) -> Releases {
+        Releases::default()
+    }
 
     /// What is logged, if it is the relay that says so.
     fn log(&self) -> Option<LogFilter> {

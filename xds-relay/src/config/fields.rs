@@ -14,6 +14,7 @@ pub(super) const FIELDS: &[&str] = &[
     "share_by",
     "aggregation",
     "state",
+    "rollout",
     "ready_when",
     "dynamic_parameters",
     "node_parameters",
@@ -32,6 +33,9 @@ pub(super) const CLIENT_FIELDS: &[&str] =
 pub(super) const MATCH_FIELDS: &[&str] = &["san", "spiffe", "cidr", "token", "unix", "any"];
 pub(super) const AGGREGATION_FIELDS: &[&str] = &["rules", "legacy_all_matches", "unmatched"];
 pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets"];
+pub(super) const ROLLOUT_FIELDS: &[&str] = &["scope", "settle", "stages", "halt", "on_halt", "all_types"];
+pub(super) const STAGE_FIELDS: &[&str] = &["match", "percent", "hold"];
+pub(super) const HALT_FIELDS: &[&str] = &["rejected", "silent", "lost"];
 pub(super) const STATSD_FIELDS: &[&str] = &["address", "prefix", "interval"];
 pub(super) const TRACES_FIELDS: &[&str] = &["otlp", "one_in"];
 pub(super) const TLS_FIELDS: &[&str] = &["certificate", "key", "client_ca"];
@@ -108,6 +112,11 @@ pub(super) mod tests {
         has(&clients.iter().filter_map(|rule| rule.entry("match")).collect::<Vec<_>>(), MATCH_FIELDS);
         has(&[at(&["aggregation"])], AGGREGATION_FIELDS);
         has(&[at(&["state"])], STATE_FIELDS);
+        let yaml::Content::Sequence(rollouts) = &at(&["rollout"]).content else { panic!("a list") };
+        has(&rollouts.iter().collect::<Vec<_>>(), ROLLOUT_FIELDS);
+        let yaml::Content::Sequence(stages) = &rollouts[0].entry("stages").unwrap().content else { panic!("a list") };
+        has(&stages.iter().collect::<Vec<_>>(), STAGE_FIELDS);
+        has(&[rollouts[0].entry("halt").unwrap()], HALT_FIELDS);
         has(&[at(&["statsd"])], STATSD_FIELDS);
         has(&[at(&["traces"])], TRACES_FIELDS);
         has(&[at(&["node"])], NODE_FIELDS);
@@ -181,6 +190,9 @@ pub(super) mod tests {
             ("clients[].match.", MATCH_FIELDS),
             ("aggregation.", AGGREGATION_FIELDS),
             ("state.", STATE_FIELDS),
+            ("rollout[].", ROLLOUT_FIELDS),
+            ("rollout[].stages[].", STAGE_FIELDS),
+            ("rollout[].halt.", HALT_FIELDS),
             ("statsd.", STATSD_FIELDS),
             ("traces.", TRACES_FIELDS),
             ("node.", NODE_FIELDS),
@@ -190,7 +202,7 @@ pub(super) mod tests {
             ("", FIELDS),
         ] {
             // What has fields of its own is listed by these.
-            let parts = ["tls", "node", "limits", "aggregation", "state", "statsd", "traces", "match"];
+            let parts = ["tls", "node", "limits", "aggregation", "state", "statsd", "traces", "match", "halt"];
             for field in fields.iter().filter(|field| !parts.contains(field)) {
                 row(&format!("{prefix}{field}"));
             }

@@ -12,7 +12,7 @@ use super::{
     DEFAULT_STREAMS_PER_CONNECTION, Limits, ListenTls, LogFilter, Node, Origin, OriginKind, OriginTls, ReadyWhen,
     ServerAddress, Unknown, XdstpStreams,
 };
-use super::{clients, rules};
+use super::{clients, rollout, rules};
 
 /// Why a configuration that a program made cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +57,7 @@ impl Config {
             share_by: None,
             aggregation: None,
             state: None,
+            rollout: Vec::new(),
             ready_when: ReadyWhen::default(),
             dynamic_parameters: Dialect::default(),
             node_parameters: BTreeMap::new(),
@@ -116,6 +117,10 @@ impl Config {
         rules::default_origin(&self.default_origin, &self.origins).map_err(at("default_origin"))?;
         if self.share_by.as_ref().is_some_and(Vec::is_empty) {
             return Err(at("share_by")(rules::NO_PARTS.to_owned()));
+        }
+        let origins = (&*self.origins, &*self.default_origin);
+        if let Some((place, problem)) = rollout::problem(&self.rollout, origins, self.state.as_ref()) {
+            return Err(at(format!("rollout{place}"))(problem));
         }
         for (key, field) in &self.node_parameters {
             rules::parameter(key, field).map_err(at(format!("node_parameters.{key}")))?;

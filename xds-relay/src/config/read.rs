@@ -19,7 +19,7 @@ use super::{
     listening::{Admin, address, admin, unix},
     node_parameters::node_parameters,
     own_address::OwnAddresses,
-    rules,
+    rollout, rules,
     state::{ready_when, state},
     statsd,
     tls::{self, OriginTls},
@@ -74,6 +74,12 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let origins = root.required_field("origins", expected, |node| origins(node, directory, &own, expected))?;
     let first = origins.first().map(|origin| origin.name.clone()).unwrap_or_default();
     let default_origin = root.field("default_origin", |node| default_origin(node, &origins))?.unwrap_or(first);
+    let rollout = root.field("rollout", rollout::rollouts)?.unwrap_or_default();
+    if let Some((place, problem)) = rollout::problem(&rollout, (&origins, &default_origin), state.as_ref()) {
+        let path = format!("rollout{place}");
+        let position = root.place_of(&path);
+        return Err(Error { path, ..Error::new(position, problem) });
+    }
     Ok(Config {
         listen,
         tls,
@@ -89,6 +95,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         share_by,
         aggregation,
         state,
+        rollout,
         ready_when,
         dynamic_parameters,
         node_parameters,

@@ -21,6 +21,13 @@ pub(super) const NO_PARAMETERS: &str =
 pub(super) fn parameter(key: &str, field: &NodeField) -> Result<(), String> {
     match field {
         _ if key.is_empty() => Err("a parameter without a key; expected one such as version".to_owned()),
+        field => part(field),
+    }
+}
+
+/// Whether a part of a node is one text.
+pub(super) fn part(field: &NodeField) -> Result<(), String> {
+    match field {
         NodeField::Locality => {
             Err("`locality` is three; expected locality.region, locality.zone or locality.sub_zone".to_owned())
         }

@@ -4,8 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use super::fields::{
-    ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS, ORIGIN_FIELDS,
-    ORIGIN_TLS_FIELDS, STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS, TRACES_FIELDS,
+    ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, FIELDS, HALT_FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS,
+    ORIGIN_FIELDS, ORIGIN_TLS_FIELDS, ROLLOUT_FIELDS, STAGE_FIELDS, STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS,
+    TRACES_FIELDS,
 };
 use super::limits::{self, Field, LIMITS};
 use super::{Config, Origin};
@@ -88,6 +89,7 @@ fn of_root(schema: &Schema, field: &str) -> Value {
             either(text(), required(schema.object("aggregation.", AGGREGATION_FIELDS, of_aggregation), &["rules"]))
         }
         "state" => required(schema.object("state.", STATE_FIELDS, of_state), &["path"]),
+        "rollout" => list(required(schema.object("rollout[].", ROLLOUT_FIELDS, of_rollout), &["scope"]), 1),
         "statsd" => required(schema.object("statsd.", STATSD_FIELDS, of_statsd), &["address"]),
         "traces" => required(schema.object("traces.", TRACES_FIELDS, of_traces), &["otlp"]),
         "ready_when" => one_of(&["started", "origins", "last_known_good"]),
@@ -160,6 +162,25 @@ fn of_state(_: &Schema, field: &str) -> Value {
     if field == "secrets" { either(one_of(&["omit"]), encrypted) } else { text() }
 }
 
+fn of_rollout(schema: &Schema, field: &str) -> Value {
+    match field {
+        "settle" => duration(),
+        "stages" => list(schema.object("rollout[].stages[].", STAGE_FIELDS, of_stage), 0),
+        "halt" => schema.object("rollout[].halt.", HALT_FIELDS, |_, _| text()),
+        "on_halt" => one_of(&["hold", "rollback"]),
+        "all_types" => flag(),
+        _ => text(),
+    }
+}
+
+fn of_stage(_: &Schema, field: &str) -> Value {
+    match field {
+        "match" => json!({ "type": "object", "additionalProperties": scalar(), "minProperties": 1 }),
+        "hold" => duration(),
+        _ => text(),
+    }
+}
+
 fn of_statsd(_: &Schema, field: &str) -> Value {
     if field == "interval" { duration() } else { text() }
 }
@@ -182,6 +203,11 @@ fn tls(schema: &Schema, prefix: &str) -> Value {
 
 fn text() -> Value {
     json!({ "type": ["string", "number"] })
+}
+
+/// A text, however it is written.
+fn scalar() -> Value {
+    json!({ "type": ["string", "number", "boolean"] })
 }
 
 fn list(of: Value, least: usize) -> Value {

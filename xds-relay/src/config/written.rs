@@ -14,8 +14,8 @@ use super::clients;
 use super::limits::{Amount, LIMITS, Limit};
 use super::listening::written_admin;
 use super::{
-    Aggregation, Config, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls, ReadyWhen, Secrets, State,
-    Statsd, Traces, Unknown, Unmatched, XdstpStreams, read,
+    Aggregation, Config, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls, ReadyWhen, Rollout,
+    Secrets, State, Statsd, Traces, Unknown, Unmatched, XdstpStreams, read, rollout,
 };
 use crate::yaml::{self, Prefix};
 
@@ -82,6 +82,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         client_status,
         aggregation,
         state,
+        rollout,
         ready_when,
         dynamic_parameters,
         node_parameters,
@@ -111,6 +112,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         ("share_by", parts.map(|parts| json!(parts))),
         ("aggregation", aggregation.as_ref().map(rules).transpose()?),
         ("state", state.as_ref().map(kept).transpose()?),
+        ("rollout", rollouts(rollout)),
         (
             "ready_when",
             Some(json!(match ready_when {
@@ -149,6 +151,10 @@ fn kept(State { path: directory, secrets }: &State) -> Result<Value, Unwritten> 
         Secrets::Encrypted(file) => json!({ "encrypted": path(file)? }),
     };
     Ok(json!({ "path": path(directory)?, "secrets": secrets }))
+}
+
+fn rollouts(all: &[Rollout]) -> Option<Value> {
+    (!all.is_empty()).then(|| all.iter().map(|rollout| rollout::written(rollout, time)).collect())
 }
 
 fn sink(Statsd { address, prefix, interval }: &Statsd) -> Value {

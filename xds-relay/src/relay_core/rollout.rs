@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use xds_transport::TypeRules;
 use xds_transport::wire::Node;
@@ -12,66 +12,16 @@ use xdstp_client::federation::{Held, Origin, Scope};
 use xdstp_client::state::Store;
 use xdstp_uri::ResourceName;
 
+use crate::config::Rollout;
 use crate::lock::lock;
 use crate::relay_core::track::Track;
-use crate::releases::{
-    Applied, Control, Halt, Instance, OnHalt, Order, Release, Settling, Stages, Stored, StoredError, Types,
-};
+use crate::releases::{Applied, Control, Instance, Kept, Order, Release, Settling, Stored, StoredError};
 
 mod publishing;
 mod showing;
 
 /// How many refusals are told apart, of a candidate that goes on all the same.
 const MOST_REJECTED: usize = 10_000;
-
-/// How what an origin has of a scope becomes a release, and who is served that when.
-///
-/// ```
-/// use std::time::Duration;
-/// use xds_relay::relay_core::Rollout;
-/// use xds_relay::releases::{OnHalt, Stage, Stages, Who};
-///
-/// let tenth = Stage { who: Who::Percent("10%".parse()?), hold: Duration::from_secs(300) };
-/// let mut rollout = Rollout::new(Some("example.com"), Stages::new([tenth]));
-/// rollout.on_halt = OnHalt::Rollback;
-/// assert_eq!(rollout.scope(), "xdstp://example.com");
-/// # Ok::<(), xds_relay::releases::PercentError>(())
-/// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Rollout {
-    /// The authority whose names they are; old-style names, if none.
-    pub authority: Option<String>,
-    /// For how long nothing changes before what there is is a release.
-    pub settle: Duration,
-    /// Who is served a release before everybody is.
-    pub stages: Stages,
-    /// When it halts.
-    pub halt: Halt,
-    /// What becomes of it then.
-    pub on_halt: OnHalt,
-    /// What is in releases. What is not is served as the origin has it.
-    pub types: Types,
-}
-
-impl Rollout {
-    /// That of an authority, or of old-style names: two seconds to settle, and the first refusal halts it.
-    pub fn new(authority: Option<&str>, stages: Stages) -> Self {
-        Self {
-            authority: authority.map(crate::config::canonical_authority),
-            settle: Duration::from_secs(2),
-            stages,
-            halt: Halt::default(),
-            on_halt: OnHalt::default(),
-            types: Types::default(),
-        }
-    }
-
-    /// What its scope is called where its releases are kept.
-    pub fn scope(&self) -> String {
-        self.authority.as_ref().map_or_else(|| "old-style".to_owned(), |authority| format!("xdstp://{authority}"))
-    }
-}
 
 /// The releases of a scope, as they are served.
 pub(crate) struct Releases {
@@ -157,6 +107,13 @@ impl Releases {
 
     pub(crate) fn control(&self) -> Control {
         lock(&self.served).control.clone()
+    }
+
+    /// What holds, what is kept, and what of that is damaged.
+    pub(crate) fn stored(&self) -> (Control, Vec<Kept>, Vec<String>) {
+        let stored = &lock(&self.state).stored;
+        let damaged = stored.damaged().iter().map(|damage| format!("{}: {}", damage.key, damage.problem)).collect();
+        (stored.control().clone(), stored.releases(), damaged)
     }
 
     /// Whether some may be served another release since this was asked last.

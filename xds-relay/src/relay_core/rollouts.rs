@@ -8,9 +8,10 @@ use xdstp_client::federation::{Origin as _, Scope};
 use xdstp_client::state::Store;
 use xdstp_uri::ResourceName;
 
+use crate::config::Rollout;
 use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
-use crate::relay_core::rollout::{Releases, Rollout};
+use crate::relay_core::rollout::Releases;
 use crate::relay_core::stream_entry::StreamEntry;
 use crate::releases::{Applied, Control, Instance, Order, Release, StoredError};
 

@@ -26,8 +26,6 @@ pub struct Halt {
     pub silent: Threshold,
     /// How many of the clients that were served it have gone since, and have not come back.
     pub lost: Threshold,
-    /// What is asked over HTTP whether all is well: it is not if that answers anything but 200, or nothing.
-    pub check: Option<String>,
 }
 
 /// How much is too much.
@@ -51,7 +49,7 @@ pub struct ThresholdError(());
 impl Default for Halt {
     /// The first refusal halts it, and nothing else does.
     fn default() -> Self {
-        Self { rejected: Threshold::Count(1), silent: Threshold::Never, lost: Threshold::Never, check: None }
+        Self { rejected: Threshold::Count(1), silent: Threshold::Never, lost: Threshold::Never }
     }
 }
 
@@ -112,15 +110,20 @@ mod tests {
 
     #[test]
     fn a_part_is_of_all_whom_it_could_happen_to() {
-        let of = |text: &str| move |count, of| text.parse::<Threshold>().unwrap().is_reached(count, of);
-        assert_eq!(
-            [(0, 0), (1, 1), (1, 50), (1, 51), (2, 100), (2, 101)].map(|(count, all)| of("2%")(count, all)),
-            [false, true, true, false, true, false]
-        );
-        assert_eq!(
-            [(0, 5), (1, 5), (2, 5), (3, 5)].map(|(count, all)| of("2")(count, all)),
-            [false, false, true, true]
-        );
-        assert!(!of("never")(5, 5));
+        for (text, count, of, is_reached) in [
+            ("2%", 0, 0, false),
+            ("2%", 1, 1, true),
+            ("2%", 1, 50, true),
+            ("2%", 1, 51, false),
+            ("2%", 2, 100, true),
+            ("2", 0, 5, false),
+            ("2", 1, 5, false),
+            ("2", 2, 5, true),
+            ("2", 3, 5, true),
+            ("never", 5, 5, false),
+        ] {
+            let threshold: Threshold = text.parse().unwrap();
+            assert_eq!(threshold.is_reached(count, of), is_reached, "{text}: {count} of {of}");
+        }
     }
 }

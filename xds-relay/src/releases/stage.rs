@@ -62,6 +62,11 @@ impl Stages {
         Self(stages.into_iter().collect())
     }
 
+    /// One after the other.
+    pub fn iter(&self) -> impl Iterator<Item = &Stage> {
+        self.0.iter()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()

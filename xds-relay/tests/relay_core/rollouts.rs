@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use xds_relay::relay_core::{Rollout, RolloutError};
+use xds_relay::config::Rollout;
+use xds_relay::relay_core::RolloutError;
 use xds_relay::releases::{Act, By, OnHalt, Order, Progress, Stage, Stages, Transition, Who};
 use xds_relay::state::Memory;
 use xds_transport::wire::Node;

@@ -1,0 +1,122 @@
+//! What is told of releases.
+
+use serde::{Deserialize, Serialize};
+
+/// The scopes that have releases.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Releases {
+    /// In the order of the configuration.
+    pub scopes: Vec<ReleasedScope>,
+}
+
+/// The releases of one scope. Times are in milliseconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReleasedScope {
+    /// `xdstp://AUTHORITY`, or `old-style`.
+    pub scope: String,
+    /// What is served to all who are served no candidate; none before the first release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stable: Option<String>,
+    /// What some are served, or nobody yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<CandidateStatus>,
+    /// Who froze it, if it is frozen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<SaidOf>,
+    /// The releases that are not taken again, the latest last.
+    pub refused: Vec<String>,
+    /// What is kept, the latest first.
+    pub kept: Vec<KeptRelease>,
+    /// How many clients are served what is stable, and how many the candidate.
+    pub clients: ServedCounts,
+    /// What is kept and damaged, in words: it is as if it were not there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<String>,
+}
+
+/// A release on its way to everybody.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CandidateStatus {
+    /// Its id.
+    pub release: String,
+    /// In which stage it is, from 1.
+    pub stage: usize,
+    /// How many there are.
+    pub stages: usize,
+    /// Since when.
+    pub since: u64,
+    /// Whether it goes on.
+    pub state: CandidateState,
+    /// When it goes on to the next stage, if it does by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub due: Option<u64>,
+    /// Who has it wait, or what halted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<SaidOf>,
+}
+
+/// Whether a candidate goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CandidateState {
+    /// It does.
+    #[default]
+    Open,
+    /// Not before somebody says so.
+    Held,
+    /// All is not well with it.
+    Halted,
+    /// What is new waits.
+    Frozen,
+}
+
+/// Who did something, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SaidOf {
+    /// A person's name, or a relay.
+    pub by: String,
+    /// In their words.
+    pub why: String,
+    /// When.
+    pub at: u64,
+}
+
+/// A release that is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KeptRelease {
+    /// Its id.
+    pub release: String,
+    /// When it was taken.
+    pub at: u64,
+    /// From what kind of origin.
+    pub from: String,
+    /// How many resources are in it.
+    pub resources: u64,
+}
+
+/// How many clients are served which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServedCounts {
+    /// What is stable.
+    pub stable: usize,
+    /// The candidate.
+    pub candidate: usize,
+}
+
+impl std::fmt::Display for CandidateState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Open => "open",
+            Self::Held => "held",
+            Self::Halted => "halted",
+            Self::Frozen => "frozen",
+        })
+    }
+}

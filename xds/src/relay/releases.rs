@@ -1,0 +1,156 @@
+//! `xds relay releases`: what is released, to whom, and what is kept.
+
+use std::io::{self, Write};
+use std::time::SystemTime;
+
+use serde_json::Value;
+use xds_relay::api::{CandidateState, CandidateStatus, KeptRelease, ReleasedScope, Releases, SaidOf, short_time};
+
+use super::admin::{Admin, Failure};
+use super::text::columns;
+use super::{Done, Form, json};
+use crate::ask::Verdict;
+use crate::show::visible;
+
+/// Say of each scope that has releases what is stable, which release is under way and how far, and what is kept: exits with 1 if
+/// one halted, or there is no such scope
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Of this scope only: xdstp://AUTHORITY, or old-style
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+}
+
+pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Write) -> Done {
+    let mut told: Value = admin.get("releases", &[])?;
+    if let Some(scopes) = told.get_mut("scopes").and_then(Value::as_array_mut) {
+        scopes.retain(|told| args.scope.as_ref().is_none_or(|scope| told.get("scope").is_some_and(|is| is == scope)));
+    }
+    let Releases { scopes } = serde_json::from_value(told.clone()).unwrap_or_default();
+    if scopes.is_empty() {
+        let scope = args.scope.as_ref().map_or_else(String::new, |scope| format!(" of {scope}"));
+        return Err(Failure::Absent(format!(
+            "there are no releases{scope}: rollout of the relay's configuration has them"
+        )));
+    }
+    match form {
+        Form::Json => json(out, &told)?,
+        Form::Text => scopes.iter().enumerate().try_for_each(|(at, scope)| {
+            if at > 0 {
+                writeln!(out)?;
+            }
+            text(out, scope, millis(SystemTime::now()))
+        })?,
+    }
+    let has_halted =
+        |scope: &ReleasedScope| scope.candidate.as_ref().is_some_and(|of| of.state == CandidateState::Halted);
+    Ok(if scopes.iter().any(has_halted) { Verdict::Wrong } else { Verdict::There })
+}
+
+fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()> {
+    let ReleasedScope { scope, stable, candidate, frozen, kept, clients, damaged, .. } = scope;
+    writeln!(out, "{}", visible(scope))?;
+    match stable {
+        None => writeln!(out, "no release yet: nothing is served")?,
+        Some(stable) => writeln!(out, "stable {}, served to {}", visible(stable), of_clients(clients.stable))?,
+    }
+    if let Some(candidate) = candidate {
+        writeln!(out, "{}", under_way(candidate, clients.candidate, now))?;
+    }
+    if let Some(by) = frozen {
+        writeln!(out, "frozen {}", words(by, now))?;
+    }
+    for damage in damaged {
+        writeln!(out, "damaged: {}", visible(damage))?;
+    }
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let row = |release: &KeptRelease| {
+        let is = [(stable.as_ref(), "stable"), (candidate.as_ref().map(|of| &of.release), "candidate")];
+        let is = is.into_iter().find(|(of, _)| *of == Some(&release.release)).map_or("", |(_, word)| word);
+        [
+            release.release.clone(),
+            ago(release.at, now),
+            release.resources.to_string(),
+            release.from.clone(),
+            is.to_owned(),
+        ]
+    };
+    writeln!(out)?;
+    columns(out, ["RELEASE", "TAKEN", "RESOURCES", "FROM", "IS"], &kept.iter().map(row).collect::<Vec<_>>())
+}
+
+fn under_way(candidate: &CandidateStatus, clients: usize, now: u64) -> String {
+    let CandidateStatus { release, stage, stages, since, state, due, said } = candidate;
+    let (release, clients, since) = (visible(release), of_clients(clients), ago(*since, now));
+    let mut text =
+        format!("candidate {release}, stage {stage} of {stages} since {since}, {state}, served to {clients}");
+    if let Some(due) = due {
+        text += &format!("; it goes on in {}", short_time(due.saturating_sub(now) / 1000));
+    }
+    if let Some(by) = said {
+        text += &format!("; {}", words(by, now));
+    }
+    text
+}
+
+fn words(SaidOf { by, why, at }: &SaidOf, now: u64) -> String {
+    format!("by {} {}: {}", visible(by), ago(*at, now), visible(why))
+}
+
+fn of_clients(count: usize) -> String {
+    if count == 1 { "1 client".to_owned() } else { format!("{count} clients") }
+}
+
+fn ago(at: u64, now: u64) -> String {
+    format!("{} ago", short_time(now.saturating_sub(at) / 1000))
+}
+
+/// Since 1970.
+fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use xds_relay::api::ServedCounts;
+
+    use super::*;
+
+    #[test]
+    fn what_halted_is_told_with_who_and_why() {
+        let said = SaidOf { by: "relay 1".to_owned(), why: "clients refused 1".to_owned(), at: 60_000 };
+        let halted = CandidateStatus {
+            release: "b2".to_owned(),
+            stage: 1,
+            stages: 3,
+            since: 0,
+            state: CandidateState::Halted,
+            due: None,
+            said: Some(said),
+        };
+        let kept =
+            |release: &str, at| KeptRelease { release: release.to_owned(), at, from: "files".to_owned(), resources: 7 };
+        let scope = ReleasedScope {
+            scope: "old-style".to_owned(),
+            stable: Some("a1".to_owned()),
+            candidate: Some(halted.clone()),
+            kept: vec![kept("b2", 0), kept("a1", 0)],
+            clients: ServedCounts { stable: 9, candidate: 1 },
+            ..ReleasedScope::default()
+        };
+        let mut out = Vec::new();
+        text(&mut out, &scope, 120_000).unwrap();
+        let expected = "old-style\n\
+            stable a1, served to 9 clients\n\
+            candidate b2, stage 1 of 3 since 2m ago, halted, served to 1 client; by relay 1 1m ago: clients refused 1\n\n\
+            RELEASE  TAKEN   RESOURCES  FROM   IS\n\
+            b2       2m ago  7          files  candidate\n\
+            a1       2m ago  7          files  stable\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        let open = CandidateStatus { state: CandidateState::Open, due: Some(180_000), said: None, ..halted };
+        assert!(under_way(&open, 0, 120_000).ends_with("open, served to 0 clients; it goes on in 1m"));
+    }
+}
