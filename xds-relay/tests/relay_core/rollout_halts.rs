@@ -57,9 +57,9 @@ fn client(world: &mut World, protocol: Protocol, id: &str, cluster: &str) -> usi
     client
 }
 
-/// The first canary started again, and knows nothing; what it is told it does with that.
-fn restart(world: &mut World, canary: usize) {
-    let node = Node { id: "node-0".into(), cluster: "canary".into(), ..Node::default() };
+/// A canary starts again, and knows nothing.
+fn restart(world: &mut World, canary: usize, id: &str) {
+    let node = Node { id: id.into(), cluster: "canary".into(), ..Node::default() };
     world.clients[canary].restart(world.now, &node);
     world.clients[canary].subscribe(CLUSTERS, &["a"]);
     world.connect(canary, 0);
@@ -146,7 +146,7 @@ fn who_owes_an_answer_from_before_is_not_silent_on_the_candidate() {
         let mut world = world(SILENT, "1");
         let [canary] = canaries(&mut world, protocol);
         world.clients[canary].stalled = true;
-        restart(&mut world, canary);
+        restart(&mut world, canary, "node-0");
         world.clients[canary].is_mute = true;
         world.clients[canary].stalled = false;
         world.advance(SECOND);
@@ -258,15 +258,13 @@ fn a_part_of_the_canaries_may_refuse() {
         world.clients[all[1]].refuses = true;
         release(&mut world, "2");
         // The same client again is no more of them.
-        world.disconnect(all[1]);
-        world.connect(all[1], 0);
+        restart(&mut world, all[1], "node-1");
         world.advance(10 * SECOND);
         assert_eq!(why(&world), None, "{protocol:?}");
         // Who is gone was served it all the same.
         world.disconnect(all[0]);
         world.clients[all[2]].refuses = true;
-        world.disconnect(all[2]);
-        world.connect(all[2], 0);
+        restart(&mut world, all[2], "node-2");
         world.advance(SECOND);
         let type_url = format!("({CLUSTERS})");
         let why = why(&world).unwrap();
@@ -281,13 +279,11 @@ fn refusals_are_counted_by_client_and_name() {
         let [one, two] = canaries(&mut world, protocol);
         world.clients[one].refuses = true;
         release(&mut world, "2");
-        world.disconnect(one);
-        world.connect(one, 0);
+        restart(&mut world, one, "node-0");
         world.advance(10 * SECOND);
         assert_eq!(why(&world), None, "{protocol:?}");
         world.clients[two].refuses = true;
-        world.disconnect(two);
-        world.connect(two, 0);
+        restart(&mut world, two, "node-1");
         world.advance(SECOND);
         assert!(why(&world).unwrap().starts_with("clients refused 2, such as "), "{protocol:?}");
     }
@@ -299,7 +295,7 @@ fn who_refuses_what_is_stable_says_nothing_of_the_candidate() {
         let mut world = world(REJECTED, "1");
         let [canary] = canaries(&mut world, protocol);
         world.clients[canary].refuses = true;
-        restart(&mut world, canary);
+        restart(&mut world, canary, "node-0");
         world.advance(SECOND);
         set(&mut world, "2");
         world.advance(10 * SECOND);
@@ -308,7 +304,7 @@ fn who_refuses_what_is_stable_says_nothing_of_the_candidate() {
         world.clients[canary].refuses = false;
         set(&mut world, "1");
         world.advance(10 * SECOND);
-        restart(&mut world, canary);
+        restart(&mut world, canary, "node-0");
         world.advance(2 * SECOND);
         assert_eq!(holds(&world, canary), "1");
         world.clients[canary].refuses = true;
