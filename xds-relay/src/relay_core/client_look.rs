@@ -13,7 +13,7 @@ use crate::api::{ClientRow, ClientState, ClientType, Rejection};
 use crate::relay_core::stream_entry::StreamEntry;
 
 /// After which a client that answers nothing is silent.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 /// How many names of a type are told.
 const NAMES: usize = 1000;
 
@@ -140,6 +140,12 @@ fn state(session: &SessionView<'_>, now: Instant) -> (ClientState, Option<Instan
         (None, Some(accepted)) => (ClientState::Synced, Some(accepted)),
         (None, None) => (ClientState::Waiting, None),
     }
+}
+
+/// Whether the last thing that the client said of the type is that it accepts it.
+pub(crate) fn accepts(session: &SessionView<'_>) -> bool {
+    let rejected = session.tally.last_nack.as_ref().map(|nack| nack.at);
+    session.accepted.is_some_and(|accepted| rejected.is_none_or(|rejected| rejected < accepted.at))
 }
 
 fn rejection(session: &SessionView<'_>, now: Instant) -> Option<Rejection> {

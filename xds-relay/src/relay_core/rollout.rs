@@ -1,6 +1,6 @@
 //! The releases of one scope: taken as its origin settles, and served by stages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -14,14 +14,16 @@ use xdstp_uri::ResourceName;
 
 use crate::config::Rollout;
 use crate::lock::lock;
+use crate::relay_core::rollout::health::{Health, Heard};
 use crate::relay_core::track::Track;
 use crate::releases::{Applied, Control, Instance, Kept, Order, Release, Settling, Stored, StoredError};
 
+mod health;
+mod looking;
 mod publishing;
 mod showing;
 
-/// How many refusals are told apart, of a candidate that goes on all the same.
-const MOST_REJECTED: usize = 10_000;
+pub(crate) use health::ClientName;
 
 /// The releases of a scope, as they are served.
 pub(crate) struct Releases {
@@ -52,6 +54,7 @@ struct State {
     shown: Option<Release>,
     /// What is in the releases that are served, or were taken last.
     contents: BTreeMap<Release, Vec<Held>>,
+    health: Health,
 }
 
 /// What clients go by.
@@ -60,8 +63,8 @@ struct Served {
     control: Control,
     /// A track of its own for each candidate: who had the one before must not have the next one for that.
     candidate: Option<(Release, Arc<Track>)>,
-    /// What clients refused of it.
-    rejected: BTreeSet<(u64, TypeUrl, Option<ResourceName>)>,
+    /// What clients did since it was looked at how they are.
+    heard: Heard,
 }
 
 impl Releases {
@@ -78,7 +81,8 @@ impl Releases {
     ) -> Result<Self, StoredError> {
         let stored = Stored::open(store, &rollout.scope())?;
         let settling = Settling::new(rollout.settle);
-        let state = State { stored, settling, seen: None, shown: None, contents: BTreeMap::new() };
+        let state =
+            State { stored, settling, seen: None, shown: None, contents: BTreeMap::new(), health: Health::default() };
         let stable = Arc::new(Track::new(rules.clone(), slice));
         let (state, served, shows, has_changed) =
             (Mutex::new(state), Mutex::default(), AtomicUsize::new(0), AtomicBool::new(false));
@@ -121,19 +125,24 @@ impl Releases {
         self.has_changed.swap(false, Ordering::AcqRel)
     }
 
+    /// A client is served that release.
+    pub(crate) fn is_served(&self, client: ClientName, serves: Option<Release>) {
+        let Served { control, heard, .. } = &mut *lock(&self.served);
+        if serves.is_some() && serves == control.candidate().map(|candidate| candidate.release) {
+            heard.served(client);
+        }
+    }
+
     /// A client that is served a release refused something of it.
-    pub(crate) fn is_rejected(&self, by: u64, of: Option<Release>, type_url: &TypeUrl, names: &[ResourceName]) {
-        let Served { control, rejected, .. } = &mut *lock(&self.served);
-        let candidate = control.candidate().map(|candidate| candidate.release);
-        if of.is_none() || of != candidate || !self.rollout.types.contains(type_url) {
+    pub(crate) fn is_rejected(&self, by: &ClientName, of: Option<Release>, type_url: &TypeUrl, names: &[ResourceName]) {
+        let Served { control, heard, .. } = &mut *lock(&self.served);
+        if of.is_none() || !self.rollout.types.contains(type_url) {
             return;
         }
-        // A full state does not say of what.
-        let of_state = names.is_empty().then_some(None);
-        for name in names.iter().cloned().map(Some).chain(of_state) {
-            if rejected.len() < MOST_REJECTED {
-                rejected.insert((by, type_url.clone(), name));
-            }
+        if of == control.candidate().map(|candidate| candidate.release) {
+            heard.refused(by, type_url, names);
+        } else if of == control.stable() {
+            heard.refused_stable(by.clone(), type_url);
         }
     }
 

@@ -66,7 +66,10 @@ impl RelayCore {
     pub fn release(&self, now: Instant, wall: SystemTime) {
         let all = lock(&self.releases).clone();
         if !all.is_empty() {
-            all.iter().for_each(|releases| releases.tick(now, wall));
+            for (at, releases) in all.iter().enumerate() {
+                let look = releases.look(at, &self.streams);
+                releases.tick(look.as_ref(), now, wall);
+            }
             self.look_at_tracks(false);
         }
     }
@@ -96,7 +99,12 @@ impl RelayCore {
     }
 
     /// Where a client is served what would be from a scope, if that has releases.
-    pub(crate) fn track(&self, entry: &StreamEntry, type_url: &TypeUrl, scope: &Scope) -> Option<Arc<Scope>> {
+    pub(crate) fn track(
+        &self,
+        (number, entry): (u64, &StreamEntry),
+        type_url: &TypeUrl,
+        scope: &Scope,
+    ) -> Option<Arc<Scope>> {
         let all = lock(&self.releases).clone();
         let node = if all.is_empty() { return None } else { entry.node() };
         let (at, releases) = all.iter().enumerate().find(|(_, releases)| releases.have(type_url, scope))?;
@@ -107,15 +115,20 @@ impl RelayCore {
             has.insert(at, serves);
             serves
         };
+        releases.is_served(entry.client(number), serves);
         Some(releases.scope(scope, serves))
     }
 
     /// A client rejected a response.
     pub(crate) fn rejected(&self, number: u64, entry: &StreamEntry, type_url: &TypeUrl, names: &[ResourceName]) {
         let all = lock(&self.releases).clone();
+        if all.is_empty() {
+            return;
+        }
+        let client = entry.client(number);
         for (at, releases) in all.iter().enumerate() {
             let has = lock(&entry.releases).get(&at).copied().flatten();
-            releases.is_rejected(number, has, type_url, names);
+            releases.is_rejected(&client, has, type_url, names);
         }
     }
 

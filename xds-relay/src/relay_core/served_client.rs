@@ -57,7 +57,7 @@ impl Client for ServedClient {
     fn identify(&self, node: &Bytes) -> Result<NodeGroup, NodeError> {
         let decoded = ClientNode::decode(node.clone())?;
         // Before its rule is looked at: who replaces the rule looks at the node after that.
-        lock(&self.entry.node).clone_from(node);
+        self.entry.identify(node, &decoded.message().id);
         if let Some(reason) = self.entry.rule().and_then(|rule| rule.denies_node(decoded.message())) {
             self.relay.metrics.downstream_denied(Denial::Node);
             let (peer, node) = (self.peer(), &decoded.message().id);
@@ -104,7 +104,7 @@ impl Client for ServedClient {
     }
 
     fn track(&self, type_url: &TypeUrl, scope: &Scope) -> Option<Arc<Scope>> {
-        self.relay.track(&self.entry, type_url, scope)
+        self.relay.track((self.number, &self.entry), type_url, scope)
     }
 
     fn rejected(&self, type_url: &TypeUrl, names: &[ResourceName]) {

@@ -17,6 +17,7 @@ use xdstp_client::federation::{OverLimit, View};
 use crate::config::ClientRule;
 use crate::lock::lock;
 use crate::metrics::StreamGuard;
+use crate::relay_core::rollout::ClientName;
 use crate::releases::Release;
 
 /// A stream as its driver shows it: for admin pages, and to end it.
@@ -60,6 +61,8 @@ pub(crate) struct StreamEntry {
     pub(crate) view: Arc<View>,
     /// What its client says of itself, encoded; empty before that.
     pub(crate) node: Mutex<Bytes>,
+    /// The id in that.
+    node_id: Mutex<Arc<str>>,
     pub(crate) opened: Instant,
     /// Why it must end, if it must: its own task finds out, in the middle of serving it.
     must_end: Mutex<Ending>,
@@ -96,8 +99,8 @@ impl StreamEntry {
         open: StreamGuard,
     ) -> Self {
         let (node, opened, must_end) = (Mutex::default(), Instant::now(), Mutex::default());
-        let (releases, judged) = Default::default();
-        Self { outside, protocol, view, node, opened, must_end, releases, judged, waker, _open: open }
+        let (node_id, releases, judged) = (Mutex::new(Arc::from("")), Mutex::default(), AtomicU64::default());
+        Self { outside, protocol, view, node, node_id, opened, must_end, releases, judged, waker, _open: open }
     }
 
     /// What its client may ask for, if not anything.
@@ -115,6 +118,18 @@ impl StreamEntry {
     /// How often that was so.
     pub(crate) fn judged(&self) -> u64 {
         self.judged.load(Ordering::Acquire)
+    }
+
+    /// Its client says who it is.
+    pub(crate) fn identify(&self, node: &Bytes, id: &str) {
+        *lock(&self.node_id) = id.into();
+        lock(&self.node).clone_from(node);
+    }
+
+    /// Who its client is; the number is that of the stream.
+    pub(crate) fn client(&self, number: u64) -> ClientName {
+        let id = lock(&self.node_id).clone();
+        if id.is_empty() { ClientName::Stream(number) } else { ClientName::Node(id) }
     }
 
     /// Whether its client has said who it is.

@@ -36,6 +36,7 @@ mod proposal_maps;
 mod request_room;
 mod resume;
 mod returning;
+mod rollout_halts;
 mod rollouts;
 mod routing;
 mod servers_after_restart;

@@ -1,28 +1,33 @@
 //! Taking releases, and going on with them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use xdstp_cache::TypeUrl;
 use xdstp_client::federation::Held;
 use xdstp_uri::ResourceName;
 
+use super::health::Look;
 use super::{Releases, State};
 use crate::lock::lock;
-use crate::releases::{Act, By, Difference, Item, Manifest, Order, Publisher, StoredError};
+use crate::releases::{
+    Act, By, Candidate, Difference, Item, Manifest, OnHalt, Order, Progress, Publisher, StoredError,
+};
 
 impl Releases {
-    /// Takes what has settled, goes on to the next stage, and halts: to be called every second or so. `now` and `wall` are the
-    /// same moment.
-    pub(crate) fn tick(&self, now: Instant, wall: SystemTime) {
+    /// Takes what has settled, goes on to the next stage, and halts: to be called every second or so. `look` is how the streams
+    /// are; `now` and `wall` are the same moment.
+    pub(crate) fn tick(&self, look: Option<&Look>, now: Instant, wall: SystemTime) {
         let scope = self.rollout.scope();
         {
             let state = &mut *lock(&self.state);
             if let Err(error) = self.publish(state, now, wall) {
                 tracing::error!(scope, "no release is taken: {error}");
             }
-            if let Err(error) = self.proceed(state, wall) {
+            let heard = std::mem::take(&mut lock(&self.served).heard);
+            state.health.hear(heard, now);
+            state.health.look(look, now);
+            if let Err(error) = self.proceed(state, now, wall) {
                 tracing::warn!(scope, "the release stays as it is: {error}");
             }
         }
@@ -85,30 +90,24 @@ impl Releases {
     }
 
     /// The candidate halts, or is in the next stage if it is time.
-    fn proceed(&self, state: &mut State, wall: SystemTime) -> Result<(), StoredError> {
+    fn proceed(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
         state.stored.flush(&self.rollout.stages)?;
         let control = state.stored.control();
-        let Some(release) = control.candidate().map(|candidate| candidate.release) else { return Ok(()) };
-        let rejected = lock(&self.served).rejected.clone();
-        let has_many = self.rollout.halt.rejected.is_reached(rejected.len(), rejected.len());
+        let Some(Candidate { release, progress, .. }) = control.candidate().cloned() else { return Ok(()) };
+        // It is halted for the first reason there was.
+        if matches!(progress, Progress::Halted(_)) && self.rollout.on_halt == OnHalt::Hold {
+            return Ok(());
+        }
+        let halts = state.health.halts(&self.rollout.halt, now);
         let is_due = control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
-        let (act, why) = match (has_many, is_due) {
-            (true, _) => (Act::Halt { release, then: self.rollout.on_halt }, refused(&rejected)),
-            (false, true) => (Act::Advance { release }, "all is well".to_owned()),
-            (false, false) => return Ok(()),
+        let (act, why) = match (halts, is_due) {
+            (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why),
+            (None, true) => (Act::Advance { release }, "all is well".to_owned()),
+            (None, false) => return Ok(()),
         };
         let by = By::Publisher(self.publisher(state, wall)?);
         let done = state.stored.apply(&Order::new(act, by, why.as_str(), wall), &self.rollout.stages)?;
         tracing::info!(scope = self.rollout.scope(), %release, "{}: {why}", done.transition);
         Ok(())
     }
-}
-
-/// What was refused, in words.
-fn refused(rejected: &BTreeSet<(u64, TypeUrl, Option<ResourceName>)>) -> String {
-    let first = rejected.first().map_or_else(String::new, |(_, type_url, name)| match name {
-        Some(name) => format!(", such as {name} ({type_url})"),
-        None => format!(", such as something of {type_url}"),
-    });
-    format!("clients refused {}{first}", rejected.len())
 }

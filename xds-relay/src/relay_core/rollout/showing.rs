@@ -7,6 +7,7 @@ use std::time::Instant;
 use xds_transport::Frame;
 use xdstp_client::federation::Held;
 
+use super::health::Heard;
 use super::{Releases, State};
 use crate::lock::lock;
 use crate::relay_core::track::Track;
@@ -50,7 +51,16 @@ impl Releases {
                 }));
             }
             state.contents.retain(|release, _| Some(*release) == is_stable || Some(*release) == is_candidate);
-            self.serve(control, candidate.as_ref())
+            let heard_before = self.serve(control, candidate.as_ref());
+            heard_before.map(|(heard, before)| {
+                state.health.hear(heard, now);
+                state.health.begin(
+                    candidate.as_ref().and_then(Option::as_ref).map(|(release, ..)| *release),
+                    is_stable,
+                    now,
+                );
+                before
+            })
         };
         drop(before);
         // Not under the lock: those are woken who watch.
@@ -62,16 +72,16 @@ impl Releases {
         }
     }
 
-    /// Clients go by this from now on; what was served before is returned.
-    fn serve(&self, control: Control, candidate: Option<&Shown>) -> Option<(Release, Arc<Track>)> {
+    /// Clients go by this from now on; if there is another candidate, or none any more, what clients did before is returned, and what
+    /// was served.
+    fn serve(&self, control: Control, candidate: Option<&Shown>) -> Option<(Heard, Option<(Release, Arc<Track>)>)> {
         let served = &mut *lock(&self.served);
         if served.control != control {
             served.control = control;
             self.has_changed.store(true, Ordering::Release);
         }
         let candidate = candidate?.as_ref().map(|(release, track, _)| (*release, track.clone()));
-        served.rejected.clear();
-        std::mem::replace(&mut served.candidate, candidate)
+        Some((std::mem::take(&mut served.heard), std::mem::replace(&mut served.candidate, candidate)))
     }
 
     /// What is in a release that is kept; who cannot be shown that goes on with what there was.

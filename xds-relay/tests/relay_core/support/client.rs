@@ -10,7 +10,7 @@ use xds_relay::config::ClientRule;
 use xds_relay::relay_core::{RelayCore, Routes, ServedStream};
 use xds_transport::client::{Command, Event, Interest, Silence, Update, Verdict};
 use xds_transport::server::Stream;
-use xds_transport::wire::DeltaDiscoveryRequest;
+use xds_transport::wire::{DeltaDiscoveryRequest, Node};
 use xds_transport::{Dialect, Protocol, TypeRules};
 use xdstp_cache::Selector;
 use xdstp_uri::ResourceName;
@@ -21,12 +21,16 @@ use crate::support::origin::{body_of, short};
 pub(crate) struct Client {
     protocol: Protocol,
     machine: xds_transport::client::Stream,
-    served: Option<(Stream, Routes)>,
+    served: Option<(Arc<Mutex<Stream>>, Routes)>,
     woken: Arc<Flag>,
     /// What it may ask for.
     rule: Option<Arc<Limited>>,
     /// It does not read.
     pub(crate) stalled: bool,
+    /// It reads, and answers nothing.
+    pub(crate) is_mute: bool,
+    /// How its stream is can be looked at.
+    is_shown: bool,
     /// It refuses everything.
     pub(crate) refuses: bool,
     /// By a fault that was planted: then it refuses what it cannot read, and goes on.
@@ -47,13 +51,13 @@ impl Client {
     pub(crate) fn new(protocol: Protocol, node: Bytes) -> Self {
         Self {
             protocol,
-            // What it is told is what the relay says, and not what it concludes itself.
-            machine: xds_transport::client::Stream::new(protocol, node, Arc::new(TypeRules::envoy()))
-                .with_silence(if protocol == Protocol::Delta { Silence::IsNoAnswer } else { Silence::IsAbsence }),
+            machine: machine(protocol, node),
             served: None,
             woken: Arc::default(),
             rule: None,
             stalled: false,
+            is_mute: false,
+            is_shown: false,
             refuses: false,
             is_told_nonsense: false,
             told: Vec::new(),
@@ -73,6 +77,11 @@ impl Client {
         Self { rule: Some(Arc::new(Limited::under(rule))), ..self }
     }
 
+    /// One whose stream others can look at.
+    pub(crate) fn shown(self) -> Self {
+        Self { is_shown: true, ..self }
+    }
+
     /// Another rule is for it, once it is looked at again.
     pub(crate) fn is_under_next(&self, rule: ClientRule) {
         self.rule.as_ref().unwrap().rules.lock().unwrap().push_back(Arc::new(rule));
@@ -85,17 +94,26 @@ impl Client {
 
     pub(crate) fn connect(&mut self, relay: &Arc<RelayCore>, now: Instant) {
         self.disconnect(now);
-        let outside = self.rule.clone().map(|rule| rule as Arc<dyn ServedStream>);
+        let stream = Arc::new(Mutex::new(Stream::new(self.protocol, relay.settings())));
+        let shown = self.is_shown.then(|| Arc::new(Shown(stream.clone())) as Arc<dyn ServedStream>);
+        let outside = self.rule.clone().map(|rule| rule as Arc<dyn ServedStream>).or(shown);
         let routes = relay.open_stream(self.protocol, self.woken.waker(), outside);
-        self.served = Some((Stream::new(self.protocol, relay.settings()), routes));
+        self.served = Some((stream, routes));
         self.machine.connected(now);
     }
 
     pub(crate) fn disconnect(&mut self, now: Instant) {
-        if let Some((mut stream, mut routes)) = self.served.take() {
-            stream.close(&mut routes);
+        if let Some((stream, mut routes)) = self.served.take() {
+            stream.lock().unwrap().close(&mut routes);
             self.machine.disconnected(now);
         }
+    }
+
+    /// It started again, and knows nothing.
+    pub(crate) fn restart(&mut self, now: Instant, node: &Node) {
+        self.disconnect(now);
+        self.machine = machine(self.protocol, node.encode_to_vec().into());
+        self.holds.clear();
     }
 
     pub(crate) fn subscribe(&mut self, of: &str, names: &[&str]) {
@@ -119,7 +137,7 @@ impl Client {
     /// Says what its machine does not, over delta.
     pub(crate) fn say(&mut self, now: Instant, request: DeltaDiscoveryRequest) {
         let (stream, routes) = self.served.as_mut().unwrap();
-        stream.handle_message(now, request.encode_to_vec().into(), routes).unwrap();
+        stream.lock().unwrap().handle_message(now, request.encode_to_vec().into(), routes).unwrap();
         self.woken.set();
     }
 
@@ -135,7 +153,11 @@ impl Client {
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let served = self.served.as_ref().and_then(|(stream, _)| stream.poll_timeout()).filter(|_| !self.stalled);
+        let served = self
+            .served
+            .as_ref()
+            .and_then(|(stream, _)| stream.lock().unwrap().poll_timeout())
+            .filter(|_| !self.stalled);
         [served, self.machine.poll_timeout()].into_iter().flatten().min()
     }
 
@@ -144,10 +166,14 @@ impl Client {
         self.machine.handle_timeout(now);
         let mut progress = self.deliver();
         let Some((stream, routes)) = &mut self.served else { return progress };
-        while let Some(request) = self.machine.poll_transmit(now) {
+        while !self.is_mute
+            && let Some(request) = self.machine.poll_transmit(now)
+        {
             progress = true;
+            let mut stream = stream.lock().unwrap();
             if let Err(error) = stream.handle_message(now, request, routes) {
                 self.told.push(format!("ended {}: {error}", error.code()));
+                drop(stream);
                 self.disconnect(now);
                 return true;
             }
@@ -156,13 +182,15 @@ impl Client {
                 self.woken.set();
             }
         }
-        let due = stream.poll_timeout().is_some_and(|due| due <= now);
+        let stream = stream.clone();
+        let due = stream.lock().unwrap().poll_timeout().is_some_and(|due| due <= now);
         if self.stalled || !(self.woken.take() || due) {
             return progress;
         }
         let mut responses = Vec::new();
         loop {
-            match stream.poll_transmit(now, routes) {
+            let polled = stream.lock().unwrap().poll_transmit(now, routes);
+            match polled {
                 Ok(Some(mut transmit)) => {
                     responses.push(std::iter::from_fn(|| transmit.next_chunk()).collect::<Vec<_>>());
                 }
@@ -231,6 +259,21 @@ impl Client {
     }
 }
 
+/// A stream as the gRPC layer shows it.
+struct Shown(Arc<Mutex<Stream>>);
+
+impl ServedStream for Shown {
+    fn peer(&self) -> &str {
+        "somewhere"
+    }
+
+    fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
+        look(&self.0.lock().unwrap());
+    }
+
+    fn end(&self, _: &str) {}
+}
+
 /// A stream of a client that may not ask for everything.
 struct Limited {
     /// The one that counts, and those that are to.
@@ -270,6 +313,12 @@ impl ServedStream for Limited {
     fn deny(&self, reason: &str) {
         *self.ended.lock().unwrap() = Some(format!("denied: {reason}"));
     }
+}
+
+/// What it is told is what the relay says, and not what it concludes itself.
+fn machine(protocol: Protocol, node: Bytes) -> xds_transport::client::Stream {
+    let silence = if protocol == Protocol::Delta { Silence::IsNoAnswer } else { Silence::IsAbsence };
+    xds_transport::client::Stream::new(protocol, node, Arc::new(TypeRules::envoy())).with_silence(silence)
 }
 
 fn interest(name: &str) -> Interest {

@@ -141,6 +141,14 @@ impl World {
         self.clients.len() - 1
     }
 
+    /// One of the first relay, whose stream that can look at.
+    pub(crate) fn shown_client(&mut self, protocol: Protocol, node: &Node) -> usize {
+        let mut client = Client::new(protocol, node.encode_to_vec().into()).shown();
+        client.connect(&self.relays[0].core, self.now);
+        self.clients.push(client);
+        self.clients.len() - 1
+    }
+
     /// A client of the first relay under a rule of `clients`: all of it but whom it is for.
     pub(crate) fn client_under(&mut self, rule: &str, protocol: Protocol, node: &str) -> usize {
         self.client_under_selecting(rule, protocol, node, None)

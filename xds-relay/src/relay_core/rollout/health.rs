@@ -1,0 +1,264 @@
+//! How those are who are served a candidate: counted, without I/O.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use xdstp_cache::TypeUrl;
+use xdstp_uri::ResourceName;
+
+use crate::relay_core::client_look::PATIENCE;
+use crate::releases::{Halt, Release, Threshold};
+
+/// How many clients are told apart, and how many refusals. Who comes after these is counted nowhere, not among all either.
+pub(crate) const MOST: usize = 10_000;
+
+/// Who a client is, over all its streams if it says so.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ClientName {
+    Node(Arc<str>),
+    /// One that says no id is another one with each stream.
+    Stream(u64),
+}
+
+/// What happened since this was taken last: clients wait for no more than that this is written down.
+#[derive(Default)]
+pub(crate) struct Heard {
+    served: BTreeSet<ClientName>,
+    refused: BTreeSet<Refusal>,
+    refused_stable: BTreeSet<(ClientName, TypeUrl)>,
+}
+
+/// A full state does not say of what.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Refusal {
+    client: ClientName,
+    type_url: TypeUrl,
+    name: Option<ResourceName>,
+}
+
+/// All streams, as they were looked at.
+pub(crate) struct Look {
+    /// Which candidate there was.
+    pub(crate) candidate: Option<Release>,
+    pub(crate) streams: Vec<StreamLook>,
+}
+
+/// A stream, as it was looked at.
+pub(crate) struct StreamLook {
+    pub(crate) client: ClientName,
+    /// Whether it is served the candidate.
+    pub(crate) is_served: bool,
+    /// What was asked for of the scope on it; none where nobody looked, or could.
+    pub(crate) types: Option<Vec<TypeLook>>,
+}
+
+/// A type of that stream.
+pub(crate) struct TypeLook {
+    pub(crate) type_url: TypeUrl,
+    pub(crate) unanswered_since: Option<Instant>,
+    /// Whether the last answer is an ACK.
+    pub(crate) accepts: bool,
+}
+
+/// The clients of a candidate, and who could not be pleased before.
+#[derive(Default)]
+pub(crate) struct Health {
+    candidate: Option<Release>,
+    /// Who is served it or was.
+    clients: BTreeMap<ClientName, Served>,
+    refusals: BTreeSet<Refusal>,
+    /// Who refused something of a type of what is stable, and has accepted nothing of that type since.
+    refuse_stable: BTreeSet<(ClientName, TypeUrl)>,
+    /// When the streams were looked at last, or the candidate began: who is new is served it since then at most.
+    looked: Option<Instant>,
+}
+
+struct Served {
+    since: Instant,
+    is_served: bool,
+    is_silent: bool,
+    /// Since when it has no stream.
+    gone: Option<Instant>,
+}
+
+impl Heard {
+    /// A client is served the candidate.
+    pub(crate) fn served(&mut self, client: ClientName) {
+        insert(&mut self.served, client);
+    }
+
+    /// It refused something of that: of no names, all there is of a type.
+    pub(crate) fn refused(&mut self, client: &ClientName, type_url: &TypeUrl, names: &[ResourceName]) {
+        let all = names.is_empty().then_some(None);
+        for name in names.iter().cloned().map(Some).chain(all) {
+            insert(&mut self.refused, Refusal { client: client.clone(), type_url: type_url.clone(), name });
+        }
+    }
+
+    /// It refused something of what is stable.
+    pub(crate) fn refused_stable(&mut self, client: ClientName, type_url: &TypeUrl) {
+        insert(&mut self.refused_stable, (client, type_url.clone()));
+    }
+}
+
+impl Health {
+    /// There is another candidate, or none: nothing is known of it. What there was may be stable now.
+    pub(crate) fn begin(&mut self, candidate: Option<Release>, stable: Option<Release>, now: Instant) {
+        let refusals = std::mem::take(&mut self.refusals);
+        if self.candidate.is_some() && self.candidate == stable {
+            refusals.into_iter().for_each(|of| insert(&mut self.refuse_stable, (of.client, of.type_url)));
+        }
+        self.clients.clear();
+        (self.candidate, self.looked) = (candidate, Some(now));
+    }
+
+    /// That happened, up to now.
+    pub(crate) fn hear(&mut self, heard: Heard, now: Instant) {
+        let Heard { served, refused, refused_stable } = heard;
+        served.into_iter().for_each(|client| self.is_served(client, now));
+        refused_stable.into_iter().for_each(|of| insert(&mut self.refuse_stable, of));
+        for refusal in refused {
+            self.is_served(refusal.client.clone(), now);
+            let of_type = (refusal.client, refusal.type_url);
+            if !self.clients.contains_key(&of_type.0) || self.refuse_stable.contains(&of_type) {
+                continue;
+            }
+            insert(&mut self.refusals, Refusal { client: of_type.0, type_url: of_type.1, name: refusal.name });
+        }
+    }
+
+    /// So the streams are now.
+    pub(crate) fn look(&mut self, look: Option<&Look>, now: Instant) {
+        if let Some(look) = look.filter(|look| look.candidate == self.candidate) {
+            let served = look.streams.iter().filter(|stream| stream.is_served);
+            served.for_each(|stream| self.is_served(stream.client.clone(), now));
+            self.look_at_clients(&look.streams, now);
+            self.look_who_accepts(&look.streams);
+        }
+        self.looked = Some(now);
+    }
+
+    /// Who refused something of what is stable.
+    pub(crate) fn refusing(&self) -> BTreeSet<ClientName> {
+        self.refuse_stable.iter().map(|(client, _)| client.clone()).collect()
+    }
+
+    /// Why the candidate halts, if it must.
+    pub(crate) fn halts(&self, halt: &Halt, now: Instant) -> Option<String> {
+        self.rejected(halt.rejected).or_else(|| self.silent(halt.silent)).or_else(|| self.lost(halt.lost, now))
+    }
+
+    fn rejected(&self, threshold: Threshold) -> Option<String> {
+        let (all, first) = (self.clients.len(), self.refusals.first()?);
+        let what = match threshold {
+            Threshold::Part(_) => {
+                let clients = self.refusals.iter().map(|refusal| &refusal.client).collect::<BTreeSet<_>>().len();
+                threshold.is_reached(clients, all).then(|| format!("{clients} of {all} clients refused something"))
+            }
+            _ => {
+                let count = self.refusals.len();
+                threshold.is_reached(count, all).then(|| format!("clients refused {count}"))
+            }
+        };
+        let name = first.name.as_ref().map_or("something", ResourceName::as_str);
+        Some(format!("{}, such as {name} ({})", what?, first.type_url))
+    }
+
+    fn silent(&self, threshold: Threshold) -> Option<String> {
+        let all = self.clients.values().filter(|client| client.is_served).count();
+        let silent = self.clients.iter().filter(|(_, client)| client.is_served && client.is_silent);
+        too_many(threshold, silent.map(|(name, _)| name), all, "silent")
+    }
+
+    fn lost(&self, threshold: Threshold, now: Instant) -> Option<String> {
+        let is_lost = |served: &Served| served.gone.is_some_and(|gone| has_passed(gone, now));
+        let lost = self.clients.iter().filter(|(_, client)| is_lost(client)).map(|(name, _)| name);
+        too_many(threshold, lost, self.clients.len(), "gone")
+    }
+
+    fn is_served(&mut self, client: ClientName, now: Instant) {
+        if self.clients.len() < MOST || self.clients.contains_key(&client) {
+            let since = self.looked.unwrap_or(now);
+            let new = Served { since, is_served: true, is_silent: false, gone: None };
+            self.clients.entry(client).or_insert(new);
+        }
+    }
+
+    fn look_at_clients(&mut self, streams: &[StreamLook], now: Instant) {
+        let mut was_silent = BTreeSet::new();
+        for (name, client) in &mut self.clients {
+            if std::mem::take(&mut client.is_silent) {
+                was_silent.insert(name.clone());
+            }
+            client.is_served = false;
+            client.gone.get_or_insert(now);
+        }
+        for StreamLook { client: name, is_served, types } in streams {
+            let Some(client) = self.clients.get_mut(name) else { continue };
+            client.gone = None;
+            client.is_served |= is_served;
+            client.is_silent |= *is_served
+                && match types {
+                    Some(types) => types.iter().any(|of| of.is_silent(client.since, now)),
+                    // It is as it was, as far as anybody knows.
+                    None => was_silent.contains(name),
+                };
+        }
+    }
+
+    fn look_who_accepts(&mut self, streams: &[StreamLook]) {
+        // What a client says of the candidate is no answer to what is stable.
+        for stream in streams.iter().filter(|stream| !stream.is_served) {
+            for of in stream.types.iter().flatten().filter(|of| of.accepts) {
+                self.refuse_stable.remove(&(stream.client.clone(), of.type_url.clone()));
+            }
+        }
+        let here: BTreeSet<_> = streams.iter().map(|stream| &stream.client).collect();
+        let is_full = self.refuse_stable.len() >= MOST;
+        self.refuse_stable.retain(|(client, _)| {
+            let may_return = matches!(client, ClientName::Node(_)) && !is_full;
+            may_return || here.contains(client)
+        });
+    }
+}
+
+impl TypeLook {
+    /// Who owed an answer before it was served the candidate was silent already.
+    fn is_silent(&self, since: Instant, now: Instant) -> bool {
+        self.unanswered_since.is_some_and(|sent| sent >= since && has_passed(sent, now))
+    }
+}
+
+impl fmt::Display for ClientName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(id) => f.write_str(id),
+            Self::Stream(number) => write!(f, "stream {number}"),
+        }
+    }
+}
+
+fn has_passed(since: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(since) >= PATIENCE
+}
+
+fn insert<T: Ord>(all: &mut BTreeSet<T>, one: T) {
+    if all.len() < MOST {
+        all.insert(one);
+    }
+}
+
+fn too_many<'a>(
+    threshold: Threshold,
+    mut clients: impl Iterator<Item = &'a ClientName>,
+    all: usize,
+    how: &str,
+) -> Option<String> {
+    let first = clients.next()?;
+    let count = clients.count() + 1;
+    let are = if count == 1 { "is" } else { "are" };
+    let clients = if all == 1 { "client" } else { "clients" };
+    threshold.is_reached(count, all).then(|| format!("{count} of {all} {clients} {are} {how}, such as {first}"))
+}
