@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use xds_relay::relay_core::Rollout;
+use xds_relay::config::Rollout;
 use xds_relay::releases::{Halt, OnHalt, Progress, Stage, Stages, Threshold, Who};
 use xds_relay::state::Memory;
 use xds_transport::wire::Node;

@@ -25,6 +25,7 @@ mod limits;
 mod load_reports;
 mod loops;
 mod pages;
+mod releases;
 mod reload;
 mod returning;
 mod strangers;
