@@ -15,6 +15,8 @@ use crate::releases::{Control, Item, Release, StoredError};
 
 /// A candidate that is new, if there is one.
 type Shown = Option<(Release, Arc<Track>, Vec<Held>)>;
+/// The one that was served, if there was one.
+type Before = Option<(Release, Arc<Track>)>;
 
 impl Releases {
     /// Has the tracks show what the control value says.
@@ -74,7 +76,7 @@ impl Releases {
 
     /// Clients go by this from now on; if there is another candidate, or none any more, what clients did before is returned, and what
     /// was served.
-    fn serve(&self, control: Control, candidate: Option<&Shown>) -> Option<(Heard, Option<(Release, Arc<Track>)>)> {
+    fn serve(&self, control: Control, candidate: Option<&Shown>) -> Option<(Heard, Before)> {
         let served = &mut *lock(&self.served);
         if served.control != control {
             served.control = control;
