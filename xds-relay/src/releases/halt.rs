@@ -112,7 +112,10 @@ mod tests {
 
     #[test]
     fn a_part_is_of_all_whom_it_could_happen_to() {
-        let of = |text: &str| move |count, of| text.parse::<Threshold>().unwrap().is_reached(count, of);
+        let of = |text: &str| {
+            let threshold: Threshold = text.parse().unwrap();
+            move |count, of| threshold.is_reached(count, of)
+        };
         assert_eq!(
             [(0, 0), (1, 1), (1, 50), (1, 51), (2, 100), (2, 101)].map(|(count, all)| of("2%")(count, all)),
             [false, true, true, false, true, false]

@@ -210,6 +210,19 @@ fn a_canary_that_comes_back_in_time_is_not_gone() {
     }
 }
 
+#[test]
+fn who_goes_because_the_relay_ends_is_not_gone() {
+    for protocol in BOTH {
+        let mut world = world(LOST, "1");
+        let [canary] = canaries(&mut world, protocol);
+        release(&mut world, "2");
+        world.relays[0].core.end_releases();
+        world.disconnect(canary);
+        world.advance(60 * SECOND);
+        assert_eq!(why(&world), None, "{protocol:?}");
+    }
+}
+
 /// It has the candidate for less than the second between two looks at it.
 #[test]
 fn a_canary_that_goes_at_once_is_gone() {

@@ -168,7 +168,7 @@ impl Health {
 
     fn silent(&self, threshold: Threshold) -> Option<String> {
         let all = self.clients.values().filter(|client| client.is_served).count();
-        let silent = self.clients.iter().filter(|(_, client)| client.is_served && client.is_silent);
+        let silent = self.clients.iter().filter(|(_, client)| client.is_silent);
         too_many(threshold, silent.map(|(name, _)| name), all, "silent")
     }
 
