@@ -193,6 +193,7 @@ impl Relay {
             () = shutdown => {}
         }
         pages.drain();
+        core.end_releases();
         health.report(false).await;
         let times = reloader.config();
         let streams = || core.streams();

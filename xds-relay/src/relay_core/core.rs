@@ -1,6 +1,7 @@
 //! What a relay is made of.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -56,6 +57,8 @@ pub struct RelayCore {
     pub(crate) lives: OnceLock<Arc<dyn Lives>>,
     /// Of the scopes that have any.
     pub(crate) releases: Mutex<Vec<Arc<Releases>>>,
+    /// Whether its streams are being ended.
+    pub(crate) is_ending: AtomicBool,
     pub(crate) state: Option<Arc<State>>,
     /// Whether there is to be one.
     pub(crate) keeps: bool,
@@ -137,6 +140,7 @@ impl RelayCore {
             counts: Counts::default(),
             lives: OnceLock::new(),
             releases: Mutex::default(),
+            is_ending: AtomicBool::new(false),
             keeps: config.state.is_some() || state.is_some(),
             state,
         })

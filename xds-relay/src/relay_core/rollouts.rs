@@ -1,6 +1,7 @@
 //! The releases of all scopes of a relay that have any, and who is served which.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
 use xdstp_cache::TypeUrl;
@@ -65,13 +66,19 @@ impl RelayCore {
     /// take. `now` and `wall` are the same moment.
     pub fn release(&self, now: Instant, wall: SystemTime) {
         let all = lock(&self.releases).clone();
-        if !all.is_empty() {
+        if !all.is_empty() && !self.is_ending.load(Ordering::Acquire) {
             for (at, releases) in all.iter().enumerate() {
                 let look = releases.look(at, &self.streams);
                 releases.tick(look.as_ref(), now, wall);
             }
             self.look_at_tracks(false);
         }
+    }
+
+    /// From now on releases stay as they are: the streams are being ended, and that clients are gone says nothing of what they were
+    /// served.
+    pub fn end_releases(&self) {
+        self.is_ending.store(true, Ordering::Release);
     }
 
     /// Does what is ordered of the releases of an authority, or of old-style names.

@@ -210,6 +210,19 @@ fn a_canary_that_comes_back_in_time_is_not_gone() {
     }
 }
 
+#[test]
+fn who_goes_because_the_relay_ends_is_not_gone() {
+    for protocol in BOTH {
+        let mut world = world(LOST, "1");
+        let [canary] = canaries(&mut world, protocol);
+        release(&mut world, "2");
+        world.relays[0].core.end_releases();
+        world.disconnect(canary);
+        world.advance(60 * SECOND);
+        assert_eq!(why(&world), None, "{protocol:?}");
+    }
+}
+
 /// It has the candidate for less than the second between two looks at it.
 #[test]
 fn a_canary_that_goes_at_once_is_gone() {
@@ -345,6 +358,26 @@ fn another_candidate_is_counted_anew() {
             }
             world.advance(30 * SECOND);
             assert_eq!(why(&world), None, "{protocol:?} {how}");
+        }
+    }
+}
+
+/// Found by Envoys: the one after it was halted by what was refused of the one before, in the moment in which it was taken.
+#[test]
+fn what_comes_after_a_candidate_that_halted_is_not_halted_by_that() {
+    for protocol in BOTH {
+        let mut world = world(REJECTED, "1");
+        let all = canaries(&mut world, protocol);
+        all.iter().for_each(|canary| world.clients[*canary].refuses = true);
+        release(&mut world, "bad");
+        world.advance(2 * SECOND);
+        assert!(why(&world).is_some(), "{protocol:?}");
+        all.iter().for_each(|canary| world.clients[*canary].refuses = false);
+        release(&mut world, "2");
+        world.advance(30 * SECOND);
+        assert_eq!(why(&world), None, "{protocol:?}");
+        for canary in all {
+            assert_eq!(world.clients[canary].held(CLUSTERS), ["a@2"], "{protocol:?}");
         }
     }
 }

@@ -145,8 +145,11 @@ impl Health {
         self.refuse_stable.iter().map(|(client, _)| client.clone()).collect()
     }
 
-    /// Why the candidate halts, if it must.
-    pub(crate) fn halts(&self, halt: &Halt, now: Instant) -> Option<String> {
+    /// Why a candidate halts, if it must; nothing is known of one that was not [shown](Self::begin) yet.
+    pub(crate) fn halts(&self, candidate: Release, halt: &Halt, now: Instant) -> Option<String> {
+        if self.candidate != Some(candidate) {
+            return None;
+        }
         self.rejected(halt.rejected).or_else(|| self.silent(halt.silent)).or_else(|| self.lost(halt.lost, now))
     }
 
@@ -168,7 +171,7 @@ impl Health {
 
     fn silent(&self, threshold: Threshold) -> Option<String> {
         let all = self.clients.values().filter(|client| client.is_served).count();
-        let silent = self.clients.iter().filter(|(_, client)| client.is_served && client.is_silent);
+        let silent = self.clients.iter().filter(|(_, client)| client.is_silent);
         too_many(threshold, silent.map(|(name, _)| name), all, "silent")
     }
 
@@ -261,4 +264,87 @@ fn too_many<'a>(
     let are = if count == 1 { "is" } else { "are" };
     let clients = if all == 1 { "client" } else { "clients" };
     threshold.is_reached(count, all).then(|| format!("{count} of {all} {clients} {are} {how}, such as {first}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+    fn node(id: usize) -> ClientName {
+        ClientName::Node(id.to_string().into())
+    }
+
+    fn candidate(byte: u8) -> Option<Release> {
+        Some(Release::of_bytes([byte; 16]))
+    }
+
+    fn refused(clients: impl IntoIterator<Item = usize>) -> Heard {
+        let mut heard = Heard::default();
+        clients.into_iter().for_each(|id| heard.refused(&node(id), &CLUSTERS.into(), &["a".parse().unwrap()]));
+        heard
+    }
+
+    fn stream(id: usize, types: Option<Option<Instant>>) -> StreamLook {
+        let of_type = |unanswered_since| TypeLook { type_url: CLUSTERS.into(), unanswered_since, accepts: false };
+        StreamLook { client: node(id), is_served: true, types: types.map(|since| vec![of_type(since)]) }
+    }
+
+    #[test]
+    fn no_more_clients_and_refusals_than_that_are_kept() {
+        let (mut health, now) = (Health::default(), Instant::now());
+        health.begin(candidate(1), None, now);
+        for half in [0..MOST / 2 + 1, MOST / 2 + 1..2 * MOST] {
+            health.hear(refused(half), now);
+        }
+        let streams = (0..2 * MOST).map(|id| stream(id, None)).collect();
+        health.look(Some(&Look { candidate: candidate(1), streams }), now);
+        assert_eq!((health.clients.len(), health.refusals.len()), (MOST, MOST));
+        let mut heard = Heard::default();
+        (0..2 * MOST).for_each(|id| heard.refused_stable(node(id), &CLUSTERS.into()));
+        (0..2 * MOST).for_each(|id| heard.served(node(id)));
+        assert_eq!((heard.served.len(), heard.refused_stable.len()), (MOST, MOST));
+        health.hear(heard, now);
+        assert_eq!(health.refusing().len(), MOST);
+        // Room for others, once it lacks: those that are not here.
+        let streams = vec![stream(7, None)];
+        health.look(Some(&Look { candidate: candidate(1), streams }), now);
+        assert_eq!(health.refusing(), BTreeSet::from([node(7)]));
+    }
+
+    #[test]
+    fn who_refuses_a_candidate_that_is_stable_since_is_not_counted_again() {
+        for (stable, counted) in [(candidate(1), None), (candidate(3), Some("clients refused 1".to_owned()))] {
+            let (mut health, now) = (Health::default(), Instant::now());
+            health.begin(candidate(1), None, now);
+            health.hear(refused([7]), now);
+            health.begin(candidate(2), stable, now);
+            health.hear(refused([7]), now);
+            let why = health.halts(Release::of_bytes([2; 16]), &Halt::default(), now);
+            assert_eq!(why.map(|why| why.chars().take(17).collect::<String>()), counted);
+        }
+    }
+
+    /// One that is busy is as it was.
+    #[test]
+    fn a_client_is_silent_if_it_is_on_any_of_its_streams() {
+        let (mut health, now) = (Health::default(), Instant::now());
+        let halt = Halt { silent: Threshold::Count(1), ..Halt::default() };
+        health.begin(candidate(1), None, now);
+        let mut look = |seconds, types: [Option<Option<Instant>>; 2], of| {
+            let streams = types.map(|types| stream(7, types)).into();
+            let now = now + Duration::from_secs(seconds);
+            health.look(Some(&Look { candidate: candidate(of), streams }), now);
+            health.halts(Release::of_bytes([1; 16]), &halt, now).is_some()
+        };
+        let (unanswered, answered, busy) = (Some(Some(now)), Some(None), None);
+        assert!(!look(14, [unanswered, answered], 1));
+        assert!(look(15, [unanswered, answered], 1) && look(15, [answered, unanswered], 1));
+        assert!(look(16, [busy, answered], 1));
+        assert!(!look(17, [answered, answered], 1) && !look(18, [busy, busy], 1));
+        assert!(!look(19, [unanswered, unanswered], 2), "they were looked at before there was this one");
+    }
 }

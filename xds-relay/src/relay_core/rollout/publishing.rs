@@ -98,7 +98,7 @@ impl Releases {
         if matches!(progress, Progress::Halted(_)) && self.rollout.on_halt == OnHalt::Hold {
             return Ok(());
         }
-        let halts = state.health.halts(&self.rollout.halt, now);
+        let halts = state.health.halts(release, &self.rollout.halt, now);
         let is_due = control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
         let (act, why) = match (halts, is_due) {
             (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why),

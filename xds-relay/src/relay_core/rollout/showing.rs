@@ -15,8 +15,12 @@ use crate::releases::{Control, Item, Release, StoredError};
 
 /// A candidate that is new, if there is one.
 type Shown = Option<(Release, Arc<Track>, Vec<Held>)>;
-/// The one that was served, if there was one.
-type Before = Option<(Release, Arc<Track>)>;
+
+/// What a candidate leaves that is none any more: what clients did last, and where it was served.
+struct Left {
+    heard: Heard,
+    candidate: Option<(Release, Arc<Track>)>,
+}
 
 impl Releases {
     /// Has the tracks show what the control value says.
@@ -53,14 +57,10 @@ impl Releases {
                 }));
             }
             state.contents.retain(|release, _| Some(*release) == is_stable || Some(*release) == is_candidate);
-            let heard_before = self.serve(control, candidate.as_ref());
-            heard_before.map(|(heard, before)| {
+            self.serve(control, candidate.as_ref()).map(|Left { heard, candidate: before }| {
+                let begins = candidate.as_ref().and_then(|shown| Some(shown.as_ref()?.0));
                 state.health.hear(heard, now);
-                state.health.begin(
-                    candidate.as_ref().and_then(Option::as_ref).map(|(release, ..)| *release),
-                    is_stable,
-                    now,
-                );
+                state.health.begin(begins, is_stable, now);
                 before
             })
         };
@@ -76,14 +76,15 @@ impl Releases {
 
     /// Clients go by this from now on; if there is another candidate, or none any more, what clients did before is returned, and what
     /// was served.
-    fn serve(&self, control: Control, candidate: Option<&Shown>) -> Option<(Heard, Before)> {
+    fn serve(&self, control: Control, candidate: Option<&Shown>) -> Option<Left> {
         let served = &mut *lock(&self.served);
         if served.control != control {
             served.control = control;
             self.has_changed.store(true, Ordering::Release);
         }
         let candidate = candidate?.as_ref().map(|(release, track, _)| (*release, track.clone()));
-        Some((std::mem::take(&mut served.heard), std::mem::replace(&mut served.candidate, candidate)))
+        let heard = std::mem::take(&mut served.heard);
+        Some(Left { heard, candidate: std::mem::replace(&mut served.candidate, candidate) })
     }
 
     /// What is in a release that is kept; who cannot be shown that goes on with what there was.
