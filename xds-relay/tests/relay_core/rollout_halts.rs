@@ -367,7 +367,7 @@ fn another_candidate_is_counted_anew() {
 fn what_comes_after_a_candidate_that_halted_is_not_halted_by_that() {
     for protocol in BOTH {
         let mut world = world(REJECTED, "1");
-        let all = canaries(&mut world, protocol);
+        let all: [usize; 2] = canaries(&mut world, protocol);
         all.iter().for_each(|canary| world.clients[*canary].refuses = true);
         release(&mut world, "bad");
         world.advance(2 * SECOND);
