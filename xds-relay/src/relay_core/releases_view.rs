@@ -21,7 +21,8 @@ impl RelayCore {
             streams.iter().filter(is_served).count()
         };
         let scope = |(at, releases): (usize, &Arc<Releases>)| {
-            let (control, kept, damaged) = releases.stored();
+            // What clients go by: the store knows it a moment before.
+            let (control, (kept, damaged)) = (releases.control(), releases.stored());
             let candidate = control.candidate().map(|candidate| candidate.release);
             let clients = ServedCounts {
                 stable: served(at, control.stable()),

@@ -113,11 +113,11 @@ impl Releases {
         lock(&self.served).control.clone()
     }
 
-    /// What holds, what is kept, and what of that is damaged.
-    pub(crate) fn stored(&self) -> (Control, Vec<Kept>, Vec<String>) {
+    /// What is kept, and what of that is damaged.
+    pub(crate) fn stored(&self) -> (Vec<Kept>, Vec<String>) {
         let stored = &lock(&self.state).stored;
         let damaged = stored.damaged().iter().map(|damage| format!("{}: {}", damage.key, damage.problem)).collect();
-        (stored.control().clone(), stored.releases(), damaged)
+        (stored.releases(), damaged)
     }
 
     /// Whether some may be served another release since this was asked last.

@@ -10,7 +10,8 @@ use crate::releases::stage::Percent;
 /// ```
 /// use xds_relay::releases::{Halt, Threshold};
 ///
-/// let halt = Halt { silent: "2%".parse()?, ..Halt::default() };
+/// let mut halt = Halt::default();
+/// halt.silent = "2%".parse()?;
 /// assert_eq!(halt.rejected, Threshold::Count(1));
 /// assert!(halt.silent.is_reached(1, 50) && !halt.silent.is_reached(1, 51) && !halt.silent.is_reached(0, 0));
 /// assert!(!halt.lost.is_reached(50, 50));
