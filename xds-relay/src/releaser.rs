@@ -87,7 +87,7 @@ impl Releaser {
 /// Has a relay release what its configuration says.
 ///
 /// # Errors
-/// What is released cannot be read: what is frozen, or rolled back, would be served.
+/// What is released cannot be read: what is frozen, or rolled back, would be served. Or an embedded origin has not all there is.
 pub(crate) async fn roll_out(config: &Config, core: &Arc<RelayCore>) -> Result<(), Error> {
     let Some(state) = config.state.as_ref().filter(|_| !config.rollout.is_empty()) else { return Ok(()) };
     let file = state.path.join(FILE);
@@ -110,7 +110,10 @@ pub(crate) async fn roll_out(config: &Config, core: &Arc<RelayCore>) -> Result<(
         each.try_for_each(|rollout| core.roll_out(rollout, store.clone(), Instant::now()))
     });
     let rolled = rolling.await.map_err(|error| unread(error.to_string()))?;
-    rolled.map_err(|error| unread(error.to_string()))
+    rolled.map_err(|error| match error {
+        RolloutError::Stored(error) => unread(error.to_string()),
+        other => Error::Field { field: "rollout".to_owned(), reason: other.to_string() },
+    })
 }
 
 async fn open(file: &Path) -> Result<Result<Arc<dyn Store>, StoreError>, JoinError> {
