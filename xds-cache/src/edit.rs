@@ -166,6 +166,11 @@ impl<V> Edit<'_, V> {
         self.cache.evict_unless(type_url, interest, self.now, keeps);
     }
 
+    /// Notes that a name may be other than it was, though nothing of it changes here: see [`Cache::note`].
+    pub fn note(&mut self, type_url: &TypeUrl, name: &ResourceName) {
+        self.cache.note(type_url, name);
+    }
+
     /// Notes that all of it may be other than it was: see [`Cache::note_all`].
     pub fn note_all(&mut self) {
         self.cache.note_all();

@@ -48,6 +48,14 @@ impl<V> Cache<V> {
         self.store.notes.as_mut().map_or(Some(Vec::new()), |notes| notes.take(most))
     }
 
+    /// Notes that a name may be other than it was, though nothing of it changes here: something was kept of it elsewhere, and a
+    /// word on it is newer than that.
+    pub fn note(&mut self, type_url: &TypeUrl, name: &ResourceName) {
+        if let Some(notes) = &mut self.store.notes {
+            notes.note(type_url.clone(), Interest::Name(name.clone()));
+        }
+    }
+
     /// Notes that all of it may be other than it was.
     pub fn note_all(&mut self) {
         if let Some(notes) = &mut self.store.notes {

@@ -126,7 +126,7 @@ impl Batch<'_> {
             self.edit.remove(self.type_url, &name);
         }
         if said {
-            self.said_gone.went(&self.edit, self.type_url, name);
+            self.said_gone.went(&mut self.edit, self.type_url, name);
         }
     }
 
@@ -142,7 +142,7 @@ impl Batch<'_> {
             false => self.edit.fail(self.type_url, &name, error),
         }
         if said {
-            self.said_gone.went(&self.edit, self.type_url, name);
+            self.said_gone.went(&mut self.edit, self.type_url, name);
         }
     }
 

@@ -378,7 +378,7 @@ proptest! {
 /// One of each kind that was a fault once: chance is not to be needed to come by them.
 #[test]
 fn what_went_wrong_once_does_not_again() {
-    use Step::{All, Down, Pass, Put, Remove, Restart, Save, Sweep, Switch, Watch};
+    use Step::{All, Down, Leave, Pass, Put, Remove, Restart, Save, Silent, Sweep, Switch, Watch};
     for protocol in [Protocol::Delta, Protocol::Sotw] {
         for keeps in [false, true] {
             for two in [false, true] {
@@ -389,8 +389,9 @@ fn what_went_wrong_once_does_not_again() {
                     &[Put(0), Watch(0), Save, Remove(0), Restart(true)],
                     &[Watch(0), All(true), Put(0), Remove(0), Save, Restart(true)],
                     &[Put(0), Watch(0), Save, Down(true), Restart(true), Pass(2), Remove(0), Down(false)],
+                    &[Put(0), All(true), Save, Silent(true), Watch(0), Remove(0), Sweep, Leave(0)],
                 ] {
-                    runs(setting, steps);
+                    LONG.into_iter().for_each(|long| runs(Setting { long, ..setting }, steps));
                 }
             }
         }
