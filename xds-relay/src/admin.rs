@@ -32,7 +32,9 @@ mod idle;
 mod inspect;
 mod logging;
 mod look;
+pub(crate) mod orders;
 mod original;
+mod peer;
 mod preface;
 mod secured;
 mod tokens;
@@ -74,7 +76,10 @@ pub(crate) async fn serve_to<L>(
 where
     L: Listener<Addr: fmt::Debug>,
 {
-    let tokens = middleware::from_fn_with_state(Tokens { access: access.clone(), relay: state.clone() }, tokens::check);
+    let tokens = middleware::from_fn_with_state(
+        Tokens { access: access.clone(), relay: state.clone(), field: "admin.token" },
+        tokens::check,
+    );
     let listener = idle::Idle::new(listener, longest_idle, state.clone());
     let pages = Pages::new(state);
     let hosts = middleware::from_fn_with_state(access, hosts::check);
@@ -90,6 +95,8 @@ where
         .route("/api/v1/clients", get(answers::clients))
         .route("/api/v1/clients/{id}", get(answers::client))
         .route("/api/v1/releases", get(answers::releases))
+        .route("/api/v1/releases/diff", get(answers::release_diff))
+        .route("/api/v1/audit", get(answers::audit))
         .route("/api/v1/resources", get(answers::resources))
         .route("/api/v1/resource", get(answers::resource))
         .route_layer(tokens)

@@ -4,7 +4,9 @@
 mod certificates;
 mod clients;
 mod drift;
+mod orders;
 mod origins;
+mod release_diff;
 mod releases;
 mod resources;
 mod words;
@@ -19,7 +21,9 @@ pub use self::clients::{
     RuleExplained,
 };
 pub use self::drift::{Drift, DriftQuery, Drifts, ScopeDrift};
+pub use self::orders::{Audit, AuditEntry, AuditQuery, OrderDone, Ordered, ReleaseOrder};
 pub use self::origins::{OriginDetail, OriginState, OriginStatus, Origins};
+pub use self::release_diff::{ChangedResource, DiffQuery, ReleaseDiff, ReleasedResource};
 pub use self::releases::{CandidateState, CandidateStatus, KeptRelease, ReleasedScope, Releases, SaidOf, ServedCounts};
 pub use self::resources::{HeldResource, NameQuery, Named, ResourceQuery, ResourceRow, Resources, Wanting};
 pub use self::words::{query, short_time, short_type};

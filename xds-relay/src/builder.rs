@@ -26,6 +26,7 @@ use crate::exported::export;
 use crate::incoming::Next;
 use crate::logging::{Logging, SetLog};
 use crate::metrics::Metrics;
+use crate::orders::Orders;
 use crate::origins::{Connections, Origins};
 use crate::pages::Pages;
 use crate::reached::Reached;
@@ -289,17 +290,27 @@ impl RelayBuilder {
             (None, Some(address)) => Some(Listener::listen(address, "admin")?),
             (None, None) => None,
         };
+        let orders = Orders::bind(&config)?;
         let logging = Arc::new(Logging::new(config.log.clone(), log));
         let reloads = Arc::<Reloads>::default();
         let reached = Arc::new(Reached::new(&config));
         let certificates = Arc::<Certificates>::default();
-        let pages =
-            Pages::new(&config, core.clone(), reached.clone(), logging.clone(), reloads.clone(), certificates.clone());
+        let pages = Pages::new(
+            &config,
+            core.clone(),
+            reached.clone(),
+            logging.clone(),
+            reloads.clone(),
+            certificates.clone(),
+            orders.as_ref().map(Orders::address).transpose()?,
+        );
         let pages = Arc::new(pages);
         if let Some(registry) = registry {
             export(&pages, &registry)?;
         }
-        let spoken = Spoken { clients: tls.clone(), admin: admin_tls.clone() };
+        let order_guards = orders.as_ref().map(|orders| orders.guards.clone());
+        let of_orders = order_guards.as_ref().and_then(|guards| guards.tls.clone());
+        let spoken = Spoken { clients: tls.clone(), admin: admin_tls.clone(), orders: of_orders };
         let parts = Parts {
             core: core.clone(),
             rules: rules.clone(),
@@ -312,13 +323,14 @@ impl RelayBuilder {
             reloads,
         };
         let reloader = Reloader::new(as_given, parts);
-        let guards = Guards { tls, rules, admin_tls, access, certificates };
+        let guards = Guards { tls, rules, admin_tls, access, orders: order_guards, certificates };
         Ok(Relay {
             config,
             listener,
             next,
             guards,
             admin,
+            orders,
             layers,
             core,
             pages,

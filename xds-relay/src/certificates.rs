@@ -52,7 +52,7 @@ pub(crate) struct Told {
 /// All that there are: those that clients are spoken to with as they were read, those towards origins as they are in files now, for the
 /// next connection.
 pub(crate) fn sections(spoken: &Spoken, config: &Config) -> Vec<Section> {
-    let downstream = [("tls", &spoken.clients), ("admin.tls", &spoken.admin)];
+    let downstream = [("tls", &spoken.clients), ("admin.tls", &spoken.admin), ("orders.tls", &spoken.orders)];
     let downstream = downstream.into_iter().filter_map(|(name, tls)| {
         let validity = Ok(tls.as_ref()?.validity());
         Some(Section { name: name.to_owned(), authorities: "client_ca", validity })
@@ -204,7 +204,7 @@ mod tests {
             let config = Config::parse("relay.yaml", &text).unwrap();
             let clients =
                 crate::tls::Downstream::load(config.tls.as_ref().unwrap(), crate::tls::With::Clients).unwrap();
-            let spoken = Spoken { clients: Some(Arc::new(clients)), admin: None };
+            let spoken = Spoken { clients: Some(Arc::new(clients)), ..Spoken::default() };
             Self { directory, config, spoken, certificates: Certificates::default() }
         }
 

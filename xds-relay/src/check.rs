@@ -5,6 +5,7 @@ use crate::client_rules::Rules;
 use crate::config::Config;
 use crate::error::Error;
 use crate::file_content::FileContent;
+use crate::orders::order_tokens;
 use crate::{origins, state, tls, traces};
 
 /// Reads the resource files of a configuration's origins, and what TLS is made with, as [`Relay::bind`](crate::Relay::bind)
@@ -55,7 +56,8 @@ pub(crate) fn check_named(config: &Config) -> Result<(), Error> {
 /// Whether there are tokens where clients, and who looks at the admin pages, must carry one.
 fn check_tokens(config: &Config) -> Result<(), Error> {
     Rules::load(config)?;
-    admin_tokens(config).map(drop)
+    admin_tokens(config)?;
+    order_tokens(config).map(drop)
 }
 
 fn check_aggregation(config: &Config) -> Result<(), Error> {
@@ -82,6 +84,9 @@ fn check_tls(config: &Config) -> Result<(), Error> {
     }
     if let Some(files) = &config.admin_tls {
         tls::Downstream::load(files, tls::With::Admin)?;
+    }
+    if let Some(files) = config.orders.as_ref().and_then(|orders| orders.tls.as_ref()) {
+        tls::Downstream::load(files, tls::With::Orders)?;
     }
     config.origins.iter().try_for_each(|origin| origins::endpoints(config, origin).map(drop))?;
     tls::check_dates(config)

@@ -34,6 +34,7 @@ mod made;
 mod name_pattern;
 mod node_field;
 mod node_parameters;
+mod orders;
 mod origin_kind;
 mod own_address;
 mod read;
@@ -62,6 +63,7 @@ pub use self::{
     made::InvalidConfig,
     name_pattern::NamePattern,
     node_field::{NodeField, NodeFieldError},
+    orders::Orders,
     origin_kind::OriginKind,
     rollout::Rollout,
     state::{ReadyWhen, Secrets, State},
@@ -125,6 +127,9 @@ pub struct Config {
     pub state: Option<State>,
     /// Of which scopes what is new is served to some first; where there are any, there is a `state`.
     pub rollout: Vec<Rollout>,
+    /// Where orders are taken that change what clients are served; `None` where the file says `orders: none`, or there is no
+    /// [`rollout`](Self::rollout).
+    pub orders: Option<Orders>,
     /// When the relay says that it is ready.
     pub ready_when: ReadyWhen,
     /// Which form of TP2 the clients speak that send dynamic parameters.

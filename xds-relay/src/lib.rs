@@ -31,6 +31,7 @@ mod lock;
 mod logging;
 pub mod metrics;
 mod node_text;
+mod orders;
 mod origins;
 mod pages;
 mod proto_json;

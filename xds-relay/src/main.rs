@@ -286,6 +286,9 @@ fn greeting(relay: &Relay, config: &Config, example: Option<&ExampleMesh>) -> io
         Some(admin) => text.push_str(&format!("  admin    http://{admin}/\n")),
         None => text.push_str("  admin    none\n"),
     }
+    if let Some(orders) = relay.orders_address()? {
+        text.push_str(&format!("  orders   {orders}\n"));
+    }
     let files = relay.file_contents();
     for origin in &config.origins {
         text.push_str(&describe(origin, &config.default_origin));

@@ -6,16 +6,17 @@ use std::time::{Instant, SystemTime};
 
 use crate::admin::Inspect;
 use crate::api::{
-    Client, ClientQuery, Clients, DriftQuery, ExplainQuery, NameQuery, Named, Origins, Releases, ResourceQuery,
-    Resources, Status,
+    Audit, AuditQuery, Client, ClientQuery, Clients, DiffQuery, DriftQuery, ExplainQuery, NameQuery, Named, OrderDone,
+    Origins, ReleaseDiff, ReleaseOrder, Releases, ResourceQuery, Resources, Status,
 };
 use crate::certificates::Certificates;
-use crate::config::{Config, LogFilter, ReadyWhen};
+use crate::config::{Address, Config, LogFilter, ReadyWhen};
 use crate::content::Content;
 use crate::logging::Logging;
 use crate::metrics::{Gauges, Metrics};
 use crate::reached::Reached;
-use crate::relay_core::{DriftCheck, Found, RelayCore};
+use crate::relay_core::{DriftCheck, Found, RelayCore, RolloutError};
+use crate::releases::Fields;
 use crate::reload::Reloads;
 use crate::snapshot::{ConfigDump, Readiness};
 
@@ -26,6 +27,9 @@ pub(crate) struct Pages {
     reached: Arc<Reached>,
     started: Instant,
     content: Content,
+    fields: Fields,
+    /// Where orders are taken.
+    orders: Option<Address>,
     logging: Arc<Logging>,
     reloads: Arc<Reloads>,
     certificates: Arc<Certificates>,
@@ -39,10 +43,12 @@ impl Pages {
         logging: Arc<Logging>,
         reloads: Arc<Reloads>,
         certificates: Arc<Certificates>,
+        orders: Option<Address>,
     ) -> Self {
         let ready_when = config.ready_when;
-        let (draining, started, content) = (AtomicBool::new(false), Instant::now(), Content::default());
-        Self { core, draining, ready_when, reached, started, content, logging, reloads, certificates }
+        let (draining, started) = (AtomicBool::new(false), Instant::now());
+        let (content, fields) = (Content::default(), Fields::default());
+        Self { core, draining, ready_when, reached, started, content, fields, orders, logging, reloads, certificates }
     }
 
     /// Clients are to go elsewhere from now on.
@@ -128,7 +134,19 @@ impl Inspect for Pages {
     }
 
     fn releases(&self) -> Releases {
-        self.core.released()
+        Releases { orders: self.orders.as_ref().map(ToString::to_string), ..self.core.released() }
+    }
+
+    fn release_diff(&self, query: &DiffQuery) -> Result<ReleaseDiff, RolloutError> {
+        self.core.release_diff(query, &self.fields)
+    }
+
+    fn release_audit(&self, query: &AuditQuery) -> Result<Audit, RolloutError> {
+        self.core.release_audit(query)
+    }
+
+    fn order_releases(&self, order: &ReleaseOrder, by: &str, mark: Option<&str>) -> Result<OrderDone, RolloutError> {
+        self.core.order_releases(order, by, mark, (Instant::now(), SystemTime::now()))
     }
 
     fn log(&self) -> Option<LogFilter> {

@@ -22,6 +22,8 @@ mod origins_view;
 mod own_node;
 mod quotas;
 mod relay_path;
+mod release_orders;
+mod releases_past;
 mod releases_view;
 mod resources_view;
 mod rollout;

@@ -26,6 +26,7 @@ use crate::file_content::FileContent;
 use crate::health::Health;
 use crate::incoming::{Incoming, Next};
 use crate::load_reports::{self, LoadReports};
+use crate::orders::{OrderGuards, Orders};
 use crate::origins::{Connections, Origins};
 use crate::pages::Pages;
 use crate::relay_core::RelayCore;
@@ -51,6 +52,7 @@ pub struct Relay {
     pub(crate) next: Next,
     pub(crate) guards: Guards,
     pub(crate) admin: Option<Listener>,
+    pub(crate) orders: Option<Orders>,
     pub(crate) layers: Vec<Layered>,
     pub(crate) core: Arc<RelayCore>,
     pub(crate) pages: Arc<Pages>,
@@ -68,6 +70,7 @@ pub(crate) struct Guards {
     pub(crate) rules: Arc<ClientRules>,
     pub(crate) admin_tls: Option<Arc<tls::Downstream>>,
     pub(crate) access: Arc<AdminAccess>,
+    pub(crate) orders: Option<OrderGuards>,
     pub(crate) certificates: Arc<Certificates>,
 }
 
@@ -78,10 +81,13 @@ impl Guards {
             Some(tls) => tls.follow().await,
             None => std::future::pending().await,
         };
-        let tokens = || self.rules.now().tokens().chain(self.access.tokens()).collect();
-        let spoken = Spoken { clients: self.tls.clone(), admin: self.admin_tls.clone() };
+        let orders_tls = self.orders.as_ref().and_then(|orders| orders.tls.clone());
+        let order_tokens = || self.orders.as_ref().and_then(|orders| orders.access.tokens());
+        let tokens = || self.rules.now().tokens().chain(self.access.tokens()).chain(order_tokens()).collect();
+        let spoken = Spoken { clients: self.tls.clone(), admin: self.admin_tls.clone(), orders: orders_tls.clone() };
         let dating = self.certificates.clone().follow(move || sections(&spoken, &reloader.config()));
-        tokio::join!(follow(self.tls.clone()), follow(self.admin_tls.clone()), bearers::follow(tokens), dating);
+        let (clients, admin) = (follow(self.tls.clone()), follow(self.admin_tls.clone()));
+        tokio::join!(clients, admin, follow(orders_tls), bearers::follow(tokens), dating);
     }
 }
 
@@ -100,6 +106,14 @@ impl Relay {
     /// The system does not say.
     pub fn admin_address(&self) -> io::Result<Option<Address>> {
         self.admin.as_ref().map(Listener::address).transpose()
+    }
+
+    /// Where orders are taken, if anywhere.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn orders_address(&self) -> io::Result<Option<Address>> {
+        self.orders.as_ref().map(Orders::address).transpose()
     }
 
     /// What its origins of files hold.
@@ -130,6 +144,7 @@ impl Relay {
             next,
             guards,
             admin,
+            orders,
             layers,
             core,
             pages,
@@ -154,7 +169,21 @@ impl Relay {
         let (limited, open) = (count_limited(&core), open_calls.clone());
         let serving = Serving { router, limits: config.limits, limited, open, tls: guards.tls.clone() };
         let grpc = serving.serve(incoming, async move { drop(grpc_stopped.wait_for(|stop| *stop).await) });
-        let admin = {
+        let mut orders_stopped = admin_stopped.clone();
+        let taking_orders = {
+            let (pages, config) = (pages.clone(), config.clone());
+            async move {
+                let stopped = async move { drop(orders_stopped.wait_for(|stop| *stop).await) };
+                match orders {
+                    Some(orders) => orders.serve(pages, &config, stopped).await,
+                    None => {
+                        stopped.await;
+                        Ok(())
+                    }
+                }
+            }
+        };
+        let showing = {
             let (pages, access, tls) = (pages.clone(), guards.access.clone(), guards.admin_tls.clone());
             async move {
                 match admin {
@@ -170,6 +199,7 @@ impl Relay {
                 }
             }
         };
+        let admin = async { tokio::try_join!(showing, taking_orders).map(drop) };
         let sweeping = sweep(&core, &pages, &health);
         let following = guards.follow(reloader.clone());
         let reaching = async {

@@ -22,6 +22,8 @@ pub(crate) enum With {
     Clients,
     /// Who looks at the admin pages.
     Admin,
+    /// Who orders what clients are served.
+    Orders,
 }
 
 impl With {
@@ -29,13 +31,14 @@ impl With {
         match self {
             Self::Clients => "tls",
             Self::Admin => "admin.tls",
+            Self::Orders => "orders.tls",
         }
     }
 
     fn alpn(self) -> Vec<Vec<u8>> {
         match self {
             Self::Clients => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-            Self::Admin => vec![b"http/1.1".to_vec()],
+            Self::Admin | Self::Orders => vec![b"http/1.1".to_vec()],
         }
     }
 }
@@ -121,7 +124,8 @@ impl Downstream {
 /// # Errors
 /// Which is not, and why.
 pub(crate) fn check_dates(config: &Config) -> Result<(), Error> {
-    let listening = [(With::Clients, &config.tls), (With::Admin, &config.admin_tls)];
+    let of_orders = config.orders.as_ref().map_or(&None, |orders| &orders.tls);
+    let listening = [(With::Clients, &config.tls), (With::Admin, &config.admin_tls), (With::Orders, of_orders)];
     let downstream = listening.into_iter().filter_map(|(with, files)| Some((with, files.as_ref()?)));
     let downstream = downstream.map(|(with, files)| (with.section().to_owned(), &files.certificate));
     let of_origins = config.origins.iter().filter_map(|origin| {

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::serve::Listener;
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::peer::{Peer, Shown};
 use super::preface::Preface;
 use crate::admin::inspect::Inspect;
 
@@ -77,6 +79,21 @@ impl<I> Connection<I> {
 
     fn answered(&mut self) {
         self.timer.as_mut().reset(Instant::now() + self.longest);
+    }
+}
+
+impl<I: Peer> Peer for Connection<I> {
+    fn peer(&self) -> Shown {
+        self.io.peer()
+    }
+}
+
+impl<L> Connected<IncomingStream<'_, Idle<L>>> for Shown
+where
+    L: Listener<Io: Peer>,
+{
+    fn connect_info(stream: IncomingStream<'_, Idle<L>>) -> Self {
+        stream.io().peer()
     }
 }
 

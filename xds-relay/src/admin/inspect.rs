@@ -1,12 +1,12 @@
 //! A relay as the pages see it.
 
 use crate::api::{
-    Client, ClientQuery, Clients, DriftQuery, ExplainQuery, NameQuery, Named, Origins, Releases, ResourceQuery,
-    Resources, Status,
+    Audit, AuditQuery, Client, ClientQuery, Clients, DiffQuery, DriftQuery, ExplainQuery, NameQuery, Named, OrderDone,
+    Origins, ReleaseDiff, ReleaseOrder, Releases, ResourceQuery, Resources, Status,
 };
 use crate::config::LogFilter;
 use crate::metrics::{Gauges, Metrics};
-use crate::relay_core::DriftCheck;
+use crate::relay_core::{DriftCheck, RolloutError};
 use crate::snapshot::{ConfigDump, Readiness};
 
 /// What the pages ask of a relay. But for [`Inspect::ready`], they are called on threads that may block.
@@ -40,6 +40,30 @@ pub trait Inspect: Send + Sync + 'static {
         Releases::default()
     }
 
+    /// What one release has otherwise than another.
+    ///
+    /// # Errors
+    /// There are no such releases, or they cannot be read.
+    fn release_diff(&self, query: &DiffQuery) -> Result<ReleaseDiff, RolloutError> {
+        Err(no_releases(query.scope.as_ref()))
+    }
+
+    /// What was done with releases.
+    ///
+    /// # Errors
+    /// There are no such releases, or what was done cannot be read.
+    fn release_audit(&self, query: &AuditQuery) -> Result<Audit, RolloutError> {
+        Err(no_releases(query.scope.as_ref()))
+    }
+
+    /// Does what somebody orders of releases, who is called so: if all is still as a mark says, where there is one.
+    ///
+    /// # Errors
+    /// Why it is not done.
+    fn order_releases(&self, order: &ReleaseOrder, _by: &str, _mark: Option<&str>) -> Result<OrderDone, RolloutError> {
+        Err(no_releases(order.scope.as_ref()))
+    }
+
     /// What is logged, if it is the relay that says so.
     fn log(&self) -> Option<LogFilter> {
         None
@@ -61,4 +85,8 @@ pub trait Inspect: Send + Sync + 'static {
 
     /// Numbers that change too often to be counted along.
     fn gauges(&self) -> Gauges;
+}
+
+fn no_releases(scope: Option<&String>) -> RolloutError {
+    RolloutError::NoReleases(scope.map_or_else(|| "any scope".to_owned(), Clone::clone))
 }

@@ -12,6 +12,7 @@ use tokio_rustls::Accept;
 use tokio_rustls::server::TlsStream;
 use xds_transport::grpc::tls::HandshakeError;
 
+use super::peer::{Peer, Shown};
 use crate::tls;
 
 /// Takes connections that are to be secured, if there is anything to do so with.
@@ -23,7 +24,7 @@ pub(crate) struct Secured<L> {
 /// A connection.
 pub(crate) enum Secure<I> {
     Clear(I),
-    Beginning(Box<Accept<I>>),
+    Beginning(Box<Accept<I>>, Shown),
     Begun(Box<TlsStream<I>>),
     Failed,
 }
@@ -42,7 +43,7 @@ impl<L: Listener> Listener for Secured<L> {
         let (io, from) = self.listener.accept().await;
         let io = match &self.tls {
             None => Secure::Clear(io),
-            Some(tls) => Secure::Beginning(Box::new(tls.accept(io))),
+            Some(tls) => Secure::Beginning(Box::new(tls.accept(io)), Shown::default()),
         };
         (io, from)
     }
@@ -60,9 +61,12 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Secure<I> {
         clear: impl FnOnce(Pin<&mut I>, &mut Context<'_>) -> Poll<io::Result<T>>,
         secure: impl FnOnce(Pin<&mut TlsStream<I>>, &mut Context<'_>) -> Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        if let Self::Beginning(beginning) = self {
+        if let Self::Beginning(beginning, shown) = self {
             *self = match ready!(Pin::new(&mut **beginning).poll(cx)) {
-                Ok(begun) => Self::Begun(Box::new(begun)),
+                Ok(begun) => {
+                    shown.certificate(begun.get_ref().1.peer_certificates().unwrap_or_default());
+                    Self::Begun(Box::new(begun))
+                }
                 Err(error) => {
                     let reason = HandshakeError::from(error);
                     tracing::warn!("an admin connection is not secured: {reason}");
@@ -74,7 +78,18 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Secure<I> {
         match self {
             Self::Clear(io) => clear(Pin::new(io), cx),
             Self::Begun(io) => secure(Pin::new(&mut **io), cx),
-            Self::Beginning(_) | Self::Failed => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+            Self::Beginning(..) | Self::Failed => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+        }
+    }
+}
+
+impl<I: Peer> Peer for Secure<I> {
+    fn peer(&self) -> Shown {
+        match self {
+            Self::Clear(io) => io.peer(),
+            Self::Beginning(_, shown) => shown.clone(),
+            // Whoever asks does before anything is read.
+            Self::Begun(_) | Self::Failed => Shown::default(),
         }
     }
 }
@@ -103,7 +118,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Secure<I> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &*self {
             // Nobody is there to be told.
-            Self::Beginning(_) | Self::Failed => Poll::Ready(Ok(())),
+            Self::Beginning(..) | Self::Failed => Poll::Ready(Ok(())),
             _ => self.poll(cx, AsyncWrite::poll_shutdown, AsyncWrite::poll_shutdown),
         }
     }

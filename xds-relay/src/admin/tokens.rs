@@ -16,6 +16,8 @@ use crate::metrics::{AUDIT, Denial};
 pub(super) struct Tokens {
     pub(super) access: Arc<AdminAccess>,
     pub(super) relay: Arc<dyn Inspect>,
+    /// Where the configuration says which they are.
+    pub(super) field: &'static str,
 }
 
 /// Answers a request that carries none of them.
@@ -24,7 +26,7 @@ pub(super) async fn check(State(tokens): State<Tokens>, request: Request, next: 
         return next.run(request).await;
     }
     tokens.relay.metrics().downstream_denied(Denial::Admin);
-    tracing::warn!(target: AUDIT, path = request.uri().path(), "an admin page is denied: no token that is known");
-    let words = "who sees this page carries a bearer token that is in the file of admin.token\n";
+    tracing::warn!(target: AUDIT, path = request.uri().path(), "denied: no token that is in {}", tokens.field);
+    let words = format!("who asks this carries a bearer token that is in the file of {}\n", tokens.field);
     (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")], words).into_response()
 }

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Releases {
     /// In the order of the configuration.
     pub scopes: Vec<ReleasedScope>,
+    /// Where orders are taken, if anywhere: `HOST:PORT`, or `unix:PATH`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub orders: Option<String>,
 }
 
 /// The releases of one scope. Times are in milliseconds since 1970.
@@ -16,6 +19,8 @@ pub struct Releases {
 pub struct ReleasedScope {
     /// `xdstp://AUTHORITY`, or `old-style`.
     pub scope: String,
+    /// Another one after each change: an order may say that it is for this one only.
+    pub mark: String,
     /// What is served to all who are served no candidate; none before the first release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stable: Option<String>,

@@ -15,6 +15,7 @@ pub(super) const FIELDS: &[&str] = &[
     "aggregation",
     "state",
     "rollout",
+    "orders",
     "ready_when",
     "dynamic_parameters",
     "node_parameters",
@@ -107,6 +108,8 @@ pub(super) mod tests {
         has(&[at(&["tls"])], TLS_FIELDS);
         has(&[at(&["admin"])], ADMIN_FIELDS);
         has(&[at(&["admin", "tls"])], TLS_FIELDS);
+        has(&[at(&["orders"])], ADMIN_FIELDS);
+        has(&[at(&["orders", "tls"])], TLS_FIELDS);
         let yaml::Content::Sequence(clients) = &at(&["clients"]).content else { panic!("a list") };
         has(&clients.iter().collect::<Vec<_>>(), CLIENT_FIELDS);
         has(&clients.iter().filter_map(|rule| rule.entry("match")).collect::<Vec<_>>(), MATCH_FIELDS);
@@ -186,6 +189,8 @@ pub(super) mod tests {
             ("tls.", TLS_FIELDS),
             ("admin.", ADMIN_FIELDS),
             ("admin.tls.", TLS_FIELDS),
+            ("orders.", ADMIN_FIELDS),
+            ("orders.tls.", TLS_FIELDS),
             ("clients[].", CLIENT_FIELDS),
             ("clients[].match.", MATCH_FIELDS),
             ("aggregation.", AGGREGATION_FIELDS),

@@ -65,7 +65,7 @@ pub(super) fn unix(node: &yaml::Node, directory: &Path) -> Result<UnixAddress, E
 }
 
 /// As a file would have it.
-pub(super) fn written_admin(address: Option<&Address>, tls: Option<Value>, token: Option<Value>) -> Value {
+pub(super) fn written_at(address: Option<&Address>, tls: Option<Value>, token: Option<Value>) -> Value {
     let address = address.map_or(json!("none"), |address| json!(address.to_string()));
     if tls.is_none() && token.is_none() {
         return address;

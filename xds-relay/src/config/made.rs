@@ -58,6 +58,7 @@ impl Config {
             aggregation: None,
             state: None,
             rollout: Vec::new(),
+            orders: None,
             ready_when: ReadyWhen::default(),
             dynamic_parameters: Dialect::default(),
             node_parameters: BTreeMap::new(),
@@ -121,6 +122,9 @@ impl Config {
         let origins = (&*self.origins, &*self.default_origin);
         if let Some((place, problem)) = rollout::problem(&self.rollout, origins, self.state.as_ref()) {
             return Err(at(format!("rollout{place}"))(problem));
+        }
+        if let Some(problem) = self.orders.as_ref().and_then(|of| of.problem(&self.listen, self.admin.as_ref())) {
+            return Err(at("orders")(problem));
         }
         for (key, field) in &self.node_parameters {
             rules::parameter(key, field).map_err(at(format!("node_parameters.{key}")))?;

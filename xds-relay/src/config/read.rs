@@ -12,12 +12,13 @@ use xdstp_client::UnixAddress;
 
 use super::{
     Config, DEFAULT_DRAIN, DEFAULT_DRAIN_DELAY, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Locality, LogFilter, LogFilterError, Node, NodeField, Origin, OriginKind,
+    DEFAULT_STREAMS_PER_CONNECTION, Locality, LogFilter, LogFilterError, Node, NodeField, Orders, Origin, OriginKind,
     ServerAddress, Unknown, XdstpStreams,
     aggregation::aggregation,
     clients,
     listening::{Admin, address, admin, unix},
     node_parameters::node_parameters,
+    orders,
     own_address::OwnAddresses,
     rollout, rules,
     state::{ready_when, state},
@@ -80,6 +81,21 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         let position = root.place_of(&path);
         return Err(Error { path, ..Error::new(position, problem) });
     }
+    let orders = match root.field("orders", |node| orders::orders(node, directory, state.as_ref(), &file))? {
+        Some(orders) => orders,
+        None => match state.as_ref().filter(|_| !rollout.is_empty()).map(Orders::unsaid).transpose() {
+            Ok(orders) => orders,
+            Err(problem) => {
+                return Err(Error {
+                    path: "state.path".to_owned(),
+                    ..Error::new(root.place_of("state.path"), problem)
+                });
+            }
+        },
+    };
+    if let Some(problem) = orders.as_ref().and_then(|orders| orders.problem(&listen, admin.address.as_ref())) {
+        return Err(Error { path: "orders".to_owned(), ..Error::new(root.place_of("orders"), problem) });
+    }
     Ok(Config {
         listen,
         tls,
@@ -96,6 +112,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         aggregation,
         state,
         rollout,
+        orders,
         ready_when,
         dynamic_parameters,
         node_parameters,

@@ -90,6 +90,7 @@ fn of_root(schema: &Schema, field: &str) -> Value {
         }
         "state" => required(schema.object("state.", STATE_FIELDS, of_state), &["path"]),
         "rollout" => list(required(schema.object("rollout[].", ROLLOUT_FIELDS, of_rollout), &["scope"]), 1),
+        "orders" => either(text(), required(schema.object("orders.", ADMIN_FIELDS, of_orders), &["address"])),
         "statsd" => required(schema.object("statsd.", STATSD_FIELDS, of_statsd), &["address"]),
         "traces" => required(schema.object("traces.", TRACES_FIELDS, of_traces), &["otlp"]),
         "ready_when" => one_of(&["started", "origins", "last_known_good"]),
@@ -120,6 +121,10 @@ fn of_match(_: &Schema, field: &str) -> Value {
 
 fn of_admin(schema: &Schema, field: &str) -> Value {
     if field == "tls" { tls(schema, "admin.tls.") } else { text() }
+}
+
+fn of_orders(schema: &Schema, field: &str) -> Value {
+    if field == "tls" { tls(schema, "orders.tls.") } else { text() }
 }
 
 fn of_node(schema: &Schema, field: &str) -> Value {

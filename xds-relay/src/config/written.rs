@@ -12,7 +12,8 @@ use xds_transport::Dialect;
 
 use super::clients;
 use super::limits::{Amount, LIMITS, Limit};
-use super::listening::written_admin;
+use super::listening::written_at;
+use super::orders as order_taking;
 use super::{
     Aggregation, Config, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls, ReadyWhen, Rollout,
     Secrets, State, Statsd, Traces, Unknown, Unmatched, XdstpStreams, read, rollout,
@@ -83,6 +84,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         aggregation,
         state,
         rollout,
+        orders,
         ready_when,
         dynamic_parameters,
         node_parameters,
@@ -99,11 +101,13 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
     let parts = share_by.as_ref().map(|parts| parts.iter().map(ToString::to_string).collect::<Vec<_>>());
     let admin_tls = admin_tls.as_ref().map(listen_tls).transpose()?;
     let admin_token = admin_token.as_deref().map(path).transpose()?;
+    let orders_tls = orders.as_ref().and_then(|orders| orders.tls.as_ref()).map(listen_tls).transpose()?;
+    let orders_token = orders.as_ref().and_then(|orders| orders.token.as_deref()).map(path).transpose()?;
     Ok(some([
         ("listen", Some(json!(listen.to_string()))),
         ("tls", tls.as_ref().map(listen_tls).transpose()?),
         ("clients", clients.as_ref().map(|rules| clients::written(rules, path)).transpose()?),
-        ("admin", Some(written_admin(admin.as_ref(), admin_tls, admin_token))),
+        ("admin", Some(written_at(admin.as_ref(), admin_tls, admin_token))),
         ("admin_hosts", Some(json!(admin_hosts))),
         ("client_status", Some(json!(client_status))),
         ("node", Some(relay_node(node))),
@@ -113,6 +117,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         ("aggregation", aggregation.as_ref().map(rules).transpose()?),
         ("state", state.as_ref().map(kept).transpose()?),
         ("rollout", rollouts(rollout)),
+        ("orders", Some(order_taking::written(orders.as_ref(), orders_tls, orders_token))),
         (
             "ready_when",
             Some(json!(match ready_when {

@@ -22,7 +22,11 @@ impl RelayCore {
         };
         let scope = |(at, releases): (usize, &Arc<Releases>)| {
             // What clients go by: the store knows it a moment before.
-            let (control, (kept, damaged)) = (releases.control(), releases.stored());
+            let control = releases.control();
+            let (mark, kept, damaged) = releases.with_stored(|stored| {
+                let damaged = stored.damaged().iter().map(|damage| format!("{}: {}", damage.key, damage.problem));
+                (stored.mark(), stored.releases(), damaged.collect())
+            });
             let candidate = control.candidate().map(|candidate| candidate.release);
             let clients = ServedCounts {
                 stable: served(at, control.stable()),
@@ -31,6 +35,7 @@ impl RelayCore {
             let rollout = &releases.rollout;
             ReleasedScope {
                 scope: rollout.scope(),
+                mark,
                 stable: control.stable().map(|release| release.to_string()),
                 candidate: control.candidate().map(|candidate| status(candidate, &control, &rollout.stages)),
                 frozen: control.frozen().map(said),
@@ -40,7 +45,7 @@ impl RelayCore {
                 damaged,
             }
         };
-        api::Releases { scopes: all.iter().enumerate().map(scope).collect() }
+        api::Releases { scopes: all.iter().enumerate().map(scope).collect(), orders: None }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::config::Rollout;
 use crate::lock::lock;
 use crate::relay_core::rollout::health::{Health, Heard};
 use crate::relay_core::track::Track;
-use crate::releases::{Applied, Control, Instance, Kept, Order, Release, Settling, Stored, StoredError};
+use crate::releases::{Applied, Control, Instance, Order, Release, Settling, Stored, StoredError};
 
 mod health;
 mod looking;
@@ -113,11 +113,9 @@ impl Releases {
         lock(&self.served).control.clone()
     }
 
-    /// What is kept, and what of that is damaged.
-    pub(crate) fn stored(&self) -> (Vec<Kept>, Vec<String>) {
-        let stored = &lock(&self.state).stored;
-        let damaged = stored.damaged().iter().map(|damage| format!("{}: {}", damage.key, damage.problem)).collect();
-        (stored.releases(), damaged)
+    /// Looks at what is kept, while nothing of it changes. It may take as long as the store takes.
+    pub(crate) fn with_stored<T>(&self, look: impl FnOnce(&mut Stored) -> T) -> T {
+        look(&mut lock(&self.state).stored)
     }
 
     /// Whether some may be served another release since this was asked last.
@@ -146,13 +144,26 @@ impl Releases {
         }
     }
 
-    /// What somebody orders is done, and served.
+    /// What somebody orders is done, and served: if all is still as the mark says, where there is one. What the mark is since, is
+    /// returned.
     ///
     /// # Errors
     /// Why it is not done.
-    pub(crate) fn order(&self, order: &Order, now: Instant) -> Result<Applied, StoredError> {
-        let applied = lock(&self.state).stored.apply(order, &self.rollout.stages)?;
+    pub(crate) fn order(
+        &self,
+        order: &Order,
+        mark: Option<&str>,
+        now: Instant,
+    ) -> Result<(Applied, String), StoredError> {
+        let done = {
+            let stored = &mut lock(&self.state).stored;
+            let applied = match mark {
+                Some(mark) => stored.apply_at(order, mark, &self.rollout.stages),
+                None => stored.apply(order, &self.rollout.stages),
+            };
+            (applied?, stored.mark())
+        };
         self.show(now);
-        Ok(applied)
+        Ok(done)
     }
 }

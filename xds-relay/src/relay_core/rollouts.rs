@@ -14,7 +14,7 @@ use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::rollout::Releases;
 use crate::relay_core::stream_entry::StreamEntry;
-use crate::releases::{Applied, Control, Instance, Order, Release, StoredError};
+use crate::releases::{Applied, Control, ControlError, Instance, Order, Release, ReleaseError, Stages, StoredError};
 
 /// Why there are no releases of a scope, or what was ordered is not done.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +26,23 @@ pub enum RolloutError {
     /// There are none.
     #[error("there are no releases of {0}")]
     NoReleases(String),
+    /// There are several, and none is named.
+    #[error("there are releases of several scopes; expected one of {0}")]
+    Several(String),
+    /// There is no release to compare with another.
+    #[error("there is nothing to compare: {0}")]
+    NothingToCompare(&'static str),
+    /// An order says what no such order does.
+    #[error("{0}")]
+    Order(&'static str),
+    /// That is no release.
+    #[error("`{text}`: {error}")]
+    NoRelease {
+        /// What was meant for one.
+        text: String,
+        /// Why it is not.
+        error: ReleaseError,
+    },
     /// They are there already.
     #[error("there are releases of {0} already")]
     Twice(String),
@@ -86,9 +103,28 @@ impl RelayCore {
     /// # Errors
     /// Why it is not done.
     pub fn order_release(&self, authority: Option<&str>, order: &Order, now: Instant) -> Result<Applied, RolloutError> {
-        let applied = self.releases_of(authority)?.order(order, now)?;
+        let (applied, _) = self.releases_of(authority)?.order(order, None, now)?;
         self.look_at_tracks(false);
         Ok(applied)
+    }
+
+    /// The same of a scope as it is called, or the only one; if all is still as a mark says, where there is one. What comes of it, and
+    /// the mark since.
+    ///
+    /// # Errors
+    /// Why it is not done.
+    pub(crate) fn order_of_scope(
+        &self,
+        scope: Option<&str>,
+        order: impl FnOnce(&Stages) -> Result<Order, ControlError>,
+        mark: Option<&str>,
+        now: Instant,
+    ) -> Result<(String, Applied, String), RolloutError> {
+        let releases = self.releases_in(scope)?;
+        let order = order(&releases.rollout.stages).map_err(StoredError::from)?;
+        let (applied, mark) = releases.order(&order, mark, now)?;
+        self.look_at_tracks(false);
+        Ok((releases.rollout.scope(), applied, mark))
     }
 
     /// What holds for the releases of an authority, or of old-style names.
@@ -103,6 +139,23 @@ impl RelayCore {
         let authority = authority.map(crate::config::canonical_authority);
         let found = lock(&self.releases).iter().find(|of| of.rollout.authority == authority).cloned();
         found.ok_or_else(|| RolloutError::NoReleases(authority.unwrap_or_else(|| "old-style names".to_owned())))
+    }
+
+    /// Those of a scope as it is called, or of the only one.
+    pub(crate) fn releases_in(&self, scope: Option<&str>) -> Result<Arc<Releases>, RolloutError> {
+        let all = lock(&self.releases).clone();
+        match (scope, all.as_slice()) {
+            (None, [only]) => Ok(only.clone()),
+            (None, []) => Err(RolloutError::NoReleases("any scope".to_owned())),
+            (None, several) => {
+                let scopes: Vec<_> = several.iter().map(|releases| releases.rollout.scope()).collect();
+                Err(RolloutError::Several(scopes.join(", ")))
+            }
+            (Some(scope), all) => {
+                let found = all.iter().find(|releases| releases.rollout.scope() == scope).cloned();
+                found.ok_or_else(|| RolloutError::NoReleases(scope.to_owned()))
+            }
+        }
     }
 
     /// Where a client is served what would be from a scope, if that has releases.

@@ -7,7 +7,7 @@ use crate::releases::manifest::millis;
 use crate::releases::release::Release;
 
 /// How much of a person's name is remembered, and of a reason, in bytes.
-const NAME: usize = 128;
+const NAME: usize = 256;
 const REASON: usize = 1024;
 
 /// Which relay, among relays: a number that it draws when it starts.
@@ -125,7 +125,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// What somebody wants done. Of a reason 1 KiB is remembered, of a name 128 bytes.
+    /// What somebody wants done. Of a reason 1 KiB is remembered, of a name 256 bytes.
     pub fn new(act: Act, by: By, why: impl Into<String>, at: SystemTime) -> Self {
         let by = match by {
             By::Person(name) => By::Person(cut(name, NAME)),
@@ -234,7 +234,7 @@ mod tests {
     fn what_people_say_is_cut_between_letters() {
         let order = Order::new(Act::Freeze, By::Person("ä".repeat(100)), "€".repeat(1000), SystemTime::now());
         let said = order.said();
-        assert_eq!((said.by.len(), said.why.len()), (128, 1023));
+        assert_eq!((said.by.len(), said.why.len()), (200, 1023));
         assert_eq!(time_of(millis_of(said.at)), said.at);
         assert_eq!(Order::new(Act::Freeze, By::Person("a".to_owned()), "b", said.at).said().why, "b");
     }

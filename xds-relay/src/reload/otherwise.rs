@@ -51,11 +51,12 @@ fn is_another_server(before: &OriginKind, after: &OriginKind) -> bool {
     }
 }
 
-/// What clients, and who looks at the admin pages, are spoken to with.
-#[derive(Clone)]
+/// What clients, who looks at the admin pages, and who orders, are spoken to with.
+#[derive(Clone, Default)]
 pub(crate) struct Spoken {
     pub(crate) clients: Option<Arc<Downstream>>,
     pub(crate) admin: Option<Arc<Downstream>>,
+    pub(crate) orders: Option<Arc<Downstream>>,
 }
 
 /// Other files of either.

@@ -24,6 +24,8 @@ mod led;
 mod limits;
 mod load_reports;
 mod loops;
+#[cfg(unix)]
+mod orders;
 mod pages;
 mod releases;
 mod reload;

@@ -17,14 +17,20 @@ use crate::stream::{Call, framed, in_time};
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 async fn start(directory: &Path) -> Running {
-    let text = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\ndrain: 1h\norigins: [{ name: files, files: resources }]\n\
-        state: { path: state }\n\
-        rollout: [{ scope: old-style, settle: 0s, stages: [{ match: { cluster: canary }, hold: 1h }] }]\n";
-    Running::run(Relay::bind(Config::parse(directory.join("relay.yaml"), text).unwrap()).await.unwrap())
+    start_with(directory, "").await
+}
+
+pub(crate) async fn start_with(directory: &Path, more: &str) -> Running {
+    let text = format!(
+        "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\ndrain: 1h\norigins: [{{ name: files, files: resources }}]\n\
+         state: {{ path: state }}\n\
+         rollout: [{{ scope: old-style, settle: 0s, stages: [{{ match: {{ cluster: canary }}, hold: 1h }}] }}]\n{more}\n"
+    );
+    Running::run(Relay::bind(Config::parse(directory.join("relay.yaml"), &text).unwrap()).await.unwrap())
 }
 
 /// The file is replaced whole, as those do it that deploy files.
-fn write(directory: &Path, names: &[&str]) {
+pub(crate) fn write(directory: &Path, names: &[&str]) {
     let resources = names.iter().map(|name| format!("- {{ '@type': {CDS}, name: {name} }}\n"));
     let text = format!("resources:\n{}", resources.collect::<String>());
     fs::write(directory.join("next"), text).unwrap();
@@ -35,7 +41,7 @@ fn request(of: DeltaDiscoveryRequest) -> Bytes {
     framed(&DeltaDiscoveryRequest { type_url: CDS.into(), ..of }.encode_to_vec())
 }
 
-async fn client(relay: &Running, cluster: &str) -> Call {
+pub(crate) async fn client(relay: &Running, cluster: &str) -> Call {
     let mut client = Call::open(relay.address, Protocol::Delta.aggregated_method()).await;
     let node = Node { id: "n".into(), cluster: cluster.into(), ..Node::default() }.encode_to_vec().into();
     let subscribe = vec!["*".into()];
@@ -46,7 +52,7 @@ async fn client(relay: &Running, cluster: &str) -> Call {
 }
 
 /// What a client is sent next, which it takes or refuses.
-async fn sent(client: &mut Call, refusal: Option<&str>) -> String {
+pub(crate) async fn sent(client: &mut Call, refusal: Option<&str>) -> String {
     let sent = DeltaDiscoveryResponse::decode(in_time(client.message()).await.unwrap()).unwrap();
     let mut names: Vec<_> = sent.resources.iter().map(|resource| resource.name.to_string()).collect();
     names.sort();
@@ -58,12 +64,12 @@ async fn sent(client: &mut Call, refusal: Option<&str>) -> String {
 }
 
 /// The only scope, once it is so.
-async fn told(relay: &Running, is: impl Fn(&ReleasedScope) -> bool) -> ReleasedScope {
+pub(crate) async fn told(relay: &Running, is: impl Fn(&ReleasedScope) -> bool) -> ReleasedScope {
     in_time(async {
         loop {
             let (status, body) = page(relay, "/api/v1/releases").await;
             assert_eq!(status, 200, "{body}");
-            let Releases { mut scopes } = serde_json::from_str(&body).unwrap();
+            let Releases { mut scopes, .. } = serde_json::from_str(&body).unwrap();
             assert_eq!(scopes.len(), 1, "{body}");
             let scope = scopes.remove(0);
             if is(&scope) {

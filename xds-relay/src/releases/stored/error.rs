@@ -49,6 +49,12 @@ pub enum StoredError {
     /// Others changed the control value again and again; what is ordered may be ordered again.
     #[error("others change the releases of this scope at the same time")]
     Contended,
+    /// Something was done since whoever orders looked.
+    #[error("something was done since you looked: it is at {is} now")]
+    Changed {
+        /// What [tells](super::Stored::mark) it now.
+        is: String,
+    },
 }
 
 /// Something that was kept and cannot be used. It is as if it were not there.

@@ -26,8 +26,23 @@ impl Stored {
     /// # Errors
     /// Why it is not done.
     pub fn apply(&mut self, order: &Order, stages: &Stages) -> Result<Applied, StoredError> {
-        let (transition, is_kept) = self.reconcile(Some(order), stages)?;
-        Ok(Applied { transition: transition.unwrap_or(Transition::Unchanged), is_kept })
+        self.apply_as(order, None, stages)
+    }
+
+    /// The same, only if all is still as the [mark](Self::mark) says that was read: whoever orders has seen what it is about.
+    ///
+    /// # Errors
+    /// Why it is not done: as [`apply`](Self::apply), or [`Changed`](StoredError::Changed).
+    pub fn apply_at(&mut self, order: &Order, mark: &str, stages: &Stages) -> Result<Applied, StoredError> {
+        self.apply_as(order, Some(mark), stages)
+    }
+
+    /// What tells the control value from those before and after: another one after each change, here or in the store.
+    pub fn mark(&self) -> String {
+        match self.unsaved.len() {
+            0 => self.revision.to_string(),
+            unsaved => format!("{}+{unsaved}", self.revision),
+        }
     }
 
     /// Tells the store what was done while it was away; whether there was anything. What others did meanwhile comes first.
@@ -37,7 +52,7 @@ impl Stored {
     pub fn flush(&mut self, stages: &Stages) -> Result<bool, StoredError> {
         let any = !self.unsaved.is_empty();
         if any {
-            self.reconcile(None, stages)?;
+            self.reconcile(None, None, stages)?;
         }
         Ok(any)
     }
@@ -53,9 +68,21 @@ impl Stored {
         Ok(())
     }
 
-    fn reconcile(&mut self, order: Option<&Order>, stages: &Stages) -> Result<Done, StoredError> {
+    fn apply_as(&mut self, order: &Order, mark: Option<&str>, stages: &Stages) -> Result<Applied, StoredError> {
+        let (transition, is_kept) = self.reconcile(Some(order), mark, stages)?;
+        Ok(Applied { transition: transition.unwrap_or(Transition::Unchanged), is_kept })
+    }
+
+    fn reconcile(&mut self, order: Option<&Order>, mark: Option<&str>, stages: &Stages) -> Result<Done, StoredError> {
         let mut was_read = false;
         for _ in 0..TRIES {
+            if mark.is_some_and(|mark| mark != self.mark()) {
+                // Whoever read it may have read it where it was newer.
+                if !std::mem::replace(&mut was_read, true) && self.is_behind(stages)? {
+                    continue;
+                }
+                return Err(StoredError::Changed { is: self.mark() });
+            }
             let (mut control, mut done) = self.with_unsaved(stages);
             let made = order.map(|order| control.apply(order, stages, &|release| self.has(release))).transpose();
             let changes = matches!(made, Ok(Some(made)) if made != Transition::Unchanged);

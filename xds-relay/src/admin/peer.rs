@@ -1,0 +1,56 @@
+//! Who is at the other end of a connection, as far as it shows: that is noted beside whom they say they are.
+
+use std::sync::{Arc, OnceLock};
+
+use xds_transport::grpc::server::ClientCertificate;
+
+use crate::socket::Io;
+
+/// What shows. That of TLS does once the connection is secured, which is before the first request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown(Arc<OnceLock<String>>);
+
+impl Shown {
+    /// The user of a process on this machine.
+    #[cfg(unix)]
+    fn of_user(user: u32) -> Self {
+        let shown = Self::default();
+        shown.is(format!("uid {user}"));
+        shown
+    }
+
+    /// The certificate that was shown.
+    pub(crate) fn certificate(&self, chain: &[impl AsRef<[u8]>]) {
+        let certificate = ClientCertificate::new(chain.iter().map(|certificate| certificate.as_ref().to_vec()));
+        let Some(certificate) = certificate else { return };
+        let names = [certificate.uri_names(), certificate.dns_names()];
+        let name = names.into_iter().flatten().next().map_or_else(|| certificate.subject(), String::as_str);
+        // Who vouches for somebody need not mind what a line of a log is.
+        self.is(name.escape_debug().collect());
+    }
+
+    fn is(&self, who: String) {
+        let _ = self.0.set(who);
+    }
+
+    /// In words.
+    pub(crate) fn words(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+}
+
+/// A connection that shows who is at its other end.
+pub(crate) trait Peer {
+    /// Who.
+    fn peer(&self) -> Shown;
+}
+
+impl Peer for Io {
+    fn peer(&self) -> Shown {
+        match self {
+            Self::Tcp(_) => Shown::default(),
+            #[cfg(unix)]
+            Self::Unix(io) => io.peer_cred().map(|process| Shown::of_user(process.uid())).unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What was done with the releases of a relay, and what one has otherwise than another.
+
+use bytes::Bytes;
+
+use crate::api::{Audit, AuditEntry, AuditQuery, ChangedResource, DiffQuery, ReleaseDiff, ReleasedResource, page};
+use crate::lock::lock;
+use crate::relay_core::core::RelayCore;
+use crate::relay_core::rollouts::RolloutError;
+use crate::releases::{
+    Control, Difference, FieldDifference, Fields, Item, Logged, Release, Stored, StoredError, millis_of,
+};
+
+impl RelayCore {
+    /// What was done, the last first. It may take as long as a store takes.
+    ///
+    /// # Errors
+    /// There are no releases of that scope, or what was done cannot be read.
+    pub fn release_audit(&self, query: &AuditQuery) -> Result<Audit, RolloutError> {
+        let asked = match &query.scope {
+            Some(scope) => vec![self.releases_in(Some(scope))?],
+            None => lock(&self.releases).clone(),
+        };
+        let mut entries = Vec::new();
+        for releases in asked {
+            let scope = releases.rollout.scope();
+            let logged = releases.with_stored(|stored| stored.log())?;
+            entries.extend(logged.into_iter().map(|logged| entry(&scope, logged)));
+        }
+        // The clocks of several relays differ: of one scope, it is as it was done.
+        entries.sort_by(|one, other| (other.at, &one.scope, other.number).cmp(&(one.at, &other.scope, one.number)));
+        let more = entries.len().saturating_sub(page(query.limit));
+        entries.truncate(page(query.limit));
+        Ok(Audit { entries, more })
+    }
+
+    /// What one release has otherwise than another. It may take as long as a store takes.
+    ///
+    /// # Errors
+    /// There are no such releases, or they cannot be read.
+    pub(crate) fn release_diff(&self, query: &DiffQuery, fields: &Fields) -> Result<ReleaseDiff, RolloutError> {
+        let releases = self.releases_in(query.scope.as_deref())?;
+        let control = releases.control();
+        let (from, to) = compared(query, &control)?;
+        let manifests = |stored: &mut Stored| Ok::<_, StoredError>((stored.manifest(from)?, stored.manifest(to)?));
+        let (before, after) = releases.with_stored(manifests)?;
+        let (difference, most) = (Difference::between(&before, &after), page(query.limit));
+        let told: Vec<_> = difference.changed.iter().take(most).copied().collect();
+        // Nothing is decoded while releases wait for it.
+        let bodies = releases.with_stored(|stored| told.iter().map(|items| bodies(stored, *items)).collect::<Vec<_>>());
+        let few = |items: &[&Item]| items.iter().take(most).map(|item| resource(item)).collect::<Vec<_>>();
+        let (added, removed) = (few(&difference.added), few(&difference.removed));
+        let changed: Vec<_> = told.into_iter().zip(bodies).map(|(of, bodies)| changed(fields, of, bodies)).collect();
+        let all = difference.added.len() + difference.changed.len() + difference.removed.len();
+        Ok(ReleaseDiff {
+            scope: releases.rollout.scope(),
+            from: from.to_string(),
+            to: to.to_string(),
+            more: all - added.len() - changed.len() - removed.len(),
+            removes_much: difference.removes_much(),
+            added,
+            changed,
+            removed,
+        })
+    }
+}
+
+fn entry(scope: &str, Logged { number, said, what, release, .. }: Logged) -> AuditEntry {
+    AuditEntry {
+        scope: scope.to_owned(),
+        number,
+        at: millis_of(said.at),
+        done: what,
+        release: release.map(|release| release.to_string()),
+        by: said.by,
+        why: said.why,
+    }
+}
+
+/// The release before, and the one after.
+fn compared(query: &DiffQuery, control: &Control) -> Result<(Release, Release), RolloutError> {
+    let named = |text: &Option<String>| {
+        let parsed =
+            |text: &String| text.parse().map_err(|error| RolloutError::NoRelease { text: text.clone(), error });
+        text.as_ref().map(parsed).transpose()
+    };
+    let from = named(&query.from)?.or(control.stable());
+    let to = named(&query.to)?.or(control.candidate().map(|candidate| candidate.release));
+    let from = from.ok_or(RolloutError::NothingToCompare("this scope has no release yet"))?;
+    let to = to.ok_or(RolloutError::NothingToCompare("no release is under way, and none is named"))?;
+    Ok((from, to))
+}
+
+fn resource(item: &Item) -> ReleasedResource {
+    ReleasedResource {
+        type_url: item.type_url.to_string(),
+        name: item.name.clone(),
+        variant: item.variant.clone(),
+        version: item.version.to_string(),
+    }
+}
+
+/// What a resource was and is; nothing where that is the same.
+fn bodies(stored: &mut Stored, (before, after): (&Item, &Item)) -> Result<Option<[Bytes; 2]>, String> {
+    if before.body == after.body {
+        return Ok(None);
+    }
+    let body = |item: &Item, stored: &mut Stored| stored.body(item.body).map_err(|error| error.to_string());
+    Ok(Some([body(before, stored)?, body(after, stored)?]))
+}
+
+fn changed(
+    fields: &Fields,
+    (before, after): (&Item, &Item),
+    bodies: Result<Option<[Bytes; 2]>, String>,
+) -> ChangedResource {
+    let shown = bodies.and_then(|bodies| match bodies {
+        Some([before, after]) => fields.between(&before, &after).map_err(|error| error.to_string()),
+        None => Ok(FieldDifference::default()),
+    });
+    let hidden = shown.as_ref().err().cloned();
+    ChangedResource {
+        after: resource(after),
+        version_before: before.version.to_string(),
+        is_wrapped_otherwise: (&before.wrapper, before.ttl) != (&after.wrapper, after.ttl),
+        difference: shown.unwrap_or_default(),
+        hidden,
+    }
+}

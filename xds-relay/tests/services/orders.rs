@@ -1,0 +1,220 @@
+//! Orders from outside: freezing, going on, taking back; and who may not.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UnixStream};
+use xds_relay::api::{Audit, CandidateState, OrderDone, ReleaseDiff};
+use xds_relay::{Config, Relay};
+
+use crate::Running;
+use crate::pages::page;
+use crate::releases::{client, sent, start_with, told, write};
+use crate::stream::in_time;
+
+const TOKEN: &str = "token-0123456789abcdef";
+
+/// A directory with resources of these names.
+fn directory(names: &[&str]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("resources")).unwrap();
+    write(directory.path(), names);
+    directory
+}
+
+/// Status and body.
+async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, head: &str, body: &str) -> (u16, String) {
+    let length = body.len();
+    let request = format!("{head}\r\nhost: localhost\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+    let exchange = async {
+        // Who is refused early is not listened to.
+        let _ = stream.write_all(request.as_bytes()).await;
+        let mut answer = Vec::new();
+        // Nor to the end, which the system tells after the answer.
+        let _ = stream.read_to_end(&mut answer).await;
+        String::from_utf8(answer).unwrap()
+    };
+    let answer = in_time(exchange).await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+const POST: &str = "POST /api/v1/orders HTTP/1.1\r\ncontent-type: application/json";
+
+fn of(order: &str, more: Value) -> Value {
+    let mut body = json!({ "order": order, "by": "ann", "why": "a test" });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+/// As somebody on the same machine, who may have seen it at a mark.
+async fn order(directory: &Path, order: &str, more: Value, mark: Option<&str>) -> Result<OrderDone, (u16, String)> {
+    let stream = UnixStream::connect(directory.join("state/orders")).await.unwrap();
+    let mark = mark.map_or_else(String::new, |mark| format!("\r\nif-match: \"{mark}\""));
+    match exchange(stream, &format!("{POST}{mark}"), &of(order, more).to_string()).await {
+        (200, body) => Ok(serde_json::from_str(&body).unwrap()),
+        refused => Err(refused),
+    }
+}
+
+#[tokio::test]
+async fn what_is_ordered_is_done_kept_and_told_with_who_and_why() {
+    let directory = directory(&["a"]);
+    let directory = directory.path();
+    let relay = start_with(directory, "").await;
+    let stable = told(&relay, |scope| scope.stable.is_some()).await.stable;
+    let mut canary = client(&relay, "canary").await;
+    assert_eq!(sent(&mut canary, None).await, "a");
+
+    // What is new waits while there is a freeze, and canaries get it when that ends.
+    let frozen = order(directory, "freeze", json!({}), None).await.unwrap();
+    assert_eq!((&*frozen.done, frozen.is_kept, &*frozen.scope), ("frozen", true, "old-style"));
+    write(directory, &["a", "b"]);
+    let waits = told(&relay, |scope| scope.candidate.is_some()).await;
+    assert_eq!(waits.candidate.as_ref().unwrap().state, CandidateState::Frozen);
+    assert_eq!((waits.clients.stable, waits.clients.candidate), (1, 0));
+    let user = waits.frozen.unwrap();
+    assert!(user.by.starts_with("ann (uid ") && user.why == "a test", "{user:?}");
+    assert_eq!(order(directory, "unfreeze", json!({}), None).await.unwrap().done, "unfrozen");
+    assert_eq!(sent(&mut canary, None).await, "b");
+
+    let (_, diff) = page(&relay, "/api/v1/releases/diff").await;
+    let diff: ReleaseDiff = serde_json::from_str(&diff).unwrap();
+    let added: Vec<_> = diff.added.iter().map(|resource| resource.name.as_str()).collect();
+    assert_eq!((added, diff.changed.len(), diff.removed.len(), diff.more), (vec!["b"], 0, 0, 0));
+    assert_eq!(order(directory, "hold", json!({}), None).await.unwrap().done, "held");
+    let error = order(directory, "stage", json!({ "stage": 2 }), None).await.unwrap_err();
+    assert_eq!(error, (409, "there is no stage 2: there are 1\n".to_owned()));
+    assert_eq!(order(directory, "promote", json!({}), None).await.unwrap().done, "promoted");
+    let promoted = told(&relay, |scope| scope.candidate.is_none() && scope.stable != stable).await;
+
+    // Back to what was, which clients are told.
+    let done = order(directory, "rollback", json!({ "to": stable }), Some(&promoted.mark)).await.unwrap();
+    assert_eq!(done.done, "rolled back");
+    let rolled_back = told(&relay, |scope| scope.stable == stable).await;
+    assert_eq!((rolled_back.refused, &rolled_back.mark), (vec![promoted.stable.unwrap()], &done.mark));
+    assert_eq!(sent(&mut client(&relay, "web").await, None).await, "a");
+
+    let (_, audit) = page(&relay, "/api/v1/audit?limit=4").await;
+    let Audit { entries, more, .. } = serde_json::from_str(&audit).unwrap();
+    let said: Vec<_> = entries.iter().map(|entry| entry.done.as_str()).collect();
+    assert_eq!(said, ["rolled back", "promoted", "held", "unfrozen"]);
+    assert!(entries.iter().all(|entry| entry.by == user.by && entry.why == "a test" && entry.release.is_some()));
+    assert_eq!(more, 4, "taken over, promoted, frozen, waits");
+    assert_eq!((&entries[0].release, entries[0].number), (&stable, 7));
+}
+
+#[tokio::test]
+async fn an_order_about_what_has_changed_since_it_was_looked_at_is_not_done() {
+    let directory = directory(&["a"]);
+    let directory = directory.path();
+    let relay = start_with(directory, "").await;
+    let seen = told(&relay, |scope| scope.stable.is_some()).await.mark;
+    order(directory, "freeze", json!({}), Some(&seen)).await.unwrap();
+    let now = told(&relay, |scope| scope.frozen.is_some()).await.mark;
+    for mark in [&*seen, "0", "x"] {
+        let (status, words) = order(directory, "unfreeze", json!({}), Some(mark)).await.unwrap_err();
+        assert_eq!((status, words), (412, format!("something was done since you looked: it is at {now} now\n")));
+    }
+    let told = told(&relay, |_| true).await;
+    assert!(told.frozen.is_some() && told.mark == now);
+    order(directory, "unfreeze", json!({}), Some(&now)).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_said_and_changes_nothing() {
+    let directory = directory(&["a"]);
+    let directory = directory.path();
+    let relay = start_with(directory, "").await;
+    let before = told(&relay, |scope| scope.stable.is_some()).await;
+    let unknown = "0".repeat(32);
+    for (name, more, status, words) in [
+        ("unfreeze", json!({}), 409, "nothing is frozen\n"),
+        ("hold", json!({}), 409, "there is no release under way\n"),
+        ("promote", json!({}), 409, "there is no release under way\n"),
+        ("stage", json!({}), 400, "stage: expected which, from 1\n"),
+        ("stage", json!({ "stage": 0 }), 400, "stage: expected which, from 1\n"),
+        ("freeze", json!({ "stage": 1 }), 400, "stage: only a stage has one\n"),
+        ("freeze", json!({ "to": unknown }), 400, "to: only a rollback has one\n"),
+        ("rollback", json!({ "to": "x" }), 400, "`x`: expected the id of a release: 32 hexadecimal digits\n"),
+        ("rollback", json!({ "to": unknown }), 404, &*format!("release {unknown} is not kept\n")),
+        ("freeze", json!({ "scope": "xdstp://a" }), 404, "there are no releases of xdstp://a\n"),
+        ("freeze", json!({ "by": " " }), 400, "by: empty; expected who wants it, and why: that is kept\n"),
+        ("freeze", json!({ "why": "" }), 400, "why: empty; expected who wants it, and why: that is kept\n"),
+        ("freeze", json!({ "why": "a\nb" }), 400, "why: expected one line of up to 1024 bytes\n"),
+        ("freeze", json!({ "by": "a".repeat(65) }), 400, "by: expected one line of up to 64 bytes\n"),
+    ] {
+        assert_eq!(order(directory, name, more, None).await.unwrap_err(), (status, words.to_owned()), "{name}");
+    }
+    for (body, status) in [("{", 400), ("{}", 422), (r#"{ "order": "melt", "by": "a", "why": "b" }"#, 422)] {
+        let stream = UnixStream::connect(directory.join("state/orders")).await.unwrap();
+        assert_eq!(exchange(stream, POST, body).await.0, status, "{body}");
+    }
+    let large = of("freeze", json!({ "more": "a".repeat(1 << 20) })).to_string();
+    let stream = UnixStream::connect(directory.join("state/orders")).await.unwrap();
+    assert_eq!(exchange(stream, POST, &large).await.0, 413);
+    assert_eq!(told(&relay, |_| true).await, before);
+    let (status, words) = page(&relay, "/api/v1/releases/diff").await;
+    assert_eq!((status, &*words), (404, "there is nothing to compare: no release is under way, and none is named\n"));
+}
+
+#[tokio::test]
+async fn who_may_not_order_is_told_so_and_pages_take_no_orders() {
+    let directory = directory(&["a"]);
+    let directory = directory.path();
+    fs::write(directory.join("tokens"), TOKEN).unwrap();
+    let text = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\norigins: [{ name: files, files: resources }]\n\
+        state: { path: state }\nrollout: [{ scope: old-style, settle: 0s }]\n\
+        orders: { address: '127.0.0.1:0', token: tokens }\n";
+    let relay = Relay::bind(Config::parse(directory.join("relay.yaml"), text).unwrap()).await.unwrap();
+    let at = relay.orders_address().unwrap().and_then(|at| at.tcp()).unwrap();
+    let relay = Running::run(relay);
+    let is = |scope: &xds_relay::api::ReleasedScope| scope.stable.is_some();
+    told(&relay, is).await;
+    let freeze = of("freeze", json!({})).to_string();
+    let bearer = format!("\r\nauthorization: Bearer {TOKEN}");
+    for (more, status) in [
+        ("", 401),
+        ("\r\nauthorization: Bearer token-fedcba9876543210", 401),
+        (&*format!("{bearer}\r\norigin: http://evil.example"), 403),
+        (&*format!("{bearer}\r\nsec-fetch-site: cross-site"), 403),
+        (&*format!("{bearer}\r\nif-match: 1"), 400),
+        (&*format!("{bearer}\r\nif-match: \"1\"\r\nif-match: \"2\""), 400),
+    ] {
+        let stream = TcpStream::connect(at).await.unwrap();
+        assert_eq!(exchange(stream, &format!("{POST}{more}"), &freeze).await.0, status, "{more}");
+    }
+    for (head, status) in [("GET /api/v1/orders HTTP/1.1", 405), ("POST /api/v1/releases HTTP/1.1", 404)] {
+        let stream = TcpStream::connect(at).await.unwrap();
+        assert_eq!(exchange(stream, &format!("{head}{bearer}"), &freeze).await.0, status, "{head}");
+    }
+    // The pages show only, whoever asks.
+    let stream = TcpStream::connect(relay.admin.unwrap()).await.unwrap();
+    assert_eq!(exchange(stream, &format!("{POST}{bearer}"), &freeze).await.0, 404);
+    assert_eq!(told(&relay, |_| true).await.frozen, None);
+    let stream = TcpStream::connect(at).await.unwrap();
+    assert_eq!(exchange(stream, &format!("{POST}{bearer}"), &freeze).await.0, 200);
+    // Nothing shows who it was but the name.
+    assert_eq!(told(&relay, |scope| scope.frozen.is_some()).await.frozen.unwrap().by, "ann");
+    let (_, metrics) = page(&relay, "/metrics").await;
+    assert!(metrics.contains("xds_relay_downstream_denied_total{reason=\"admin\"} 2\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn the_socket_of_orders_is_for_the_user_of_the_relay_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let directory = directory(&["a"]);
+    let mut relay = start_with(directory.path(), "").await;
+    let socket = directory.path().join("state/orders");
+    assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    relay.stop();
+    relay.stopped().await;
+    assert!(!socket.exists(), "it goes with the relay");
+    let relay = start_with(directory.path(), "orders: none").await;
+    assert!(!socket.exists());
+    let (_, told) = page(&relay, "/api/v1/releases").await;
+    assert!(!told.contains("orders"), "{told}");
+}
