@@ -1,13 +1,18 @@
 //! `xds relay`: a running relay, by what its admin pages tell.
 
 mod admin;
+mod audit;
 mod clients;
 mod drift;
 mod explain;
+mod order;
+mod release_diff;
 mod releases;
 mod resources;
+mod rollout;
 mod status;
 mod text;
+mod time;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -34,7 +39,9 @@ Examples:
   xds relay explain envoy-1 cluster web
   xds relay resources cluster --name web
   xds relay drift mesh --type cluster
-  xds relay releases --scope old-style")]
+  xds relay releases --scope old-style
+  xds relay freeze --why 'a quiet weekend'
+  xds relay rollout wait")]
 pub(crate) struct Args {
     /// Its admin pages: host:port, or unix:/path
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]
@@ -65,10 +72,16 @@ enum Form {
 enum Command {
     Status(status::Args),
     Clients(clients::Args),
-    Drift(drift::Args),
     Explain(explain::Args),
-    Releases(releases::Args),
     Resources(resources::Args),
+    Drift(drift::Args),
+    Releases(releases::Args),
+    Diff(release_diff::Args),
+    Audit(audit::Args),
+    Freeze(order::Freeze),
+    Unfreeze(order::Unfreeze),
+    Rollback(order::Rollback),
+    Rollout(rollout::Args),
 }
 
 /// What comes of a command.
@@ -84,13 +97,28 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
         Command::Explain(command) => explain::run(command, admin, args.output, &mut out),
         Command::Releases(command) => releases::run(command, admin, args.output, &mut out),
         Command::Resources(command) => resources::run(command, admin, args.output, &mut out),
+        Command::Diff(command) => command.run(admin, args.output, &mut out),
+        Command::Audit(command) => command.run(admin, args.output, &mut out),
+        Command::Freeze(command) => command.run(admin, args.output, &mut out),
+        Command::Unfreeze(command) => command.run(admin, args.output, &mut out),
+        Command::Rollback(command) => command.run(admin, args.output, &mut out),
+        // It has codes of its own.
+        Command::Rollout(command) => return ended(command.run(admin, args.output, &mut out)),
     };
+    ended(done.map(|verdict| exit::code(Some(verdict))))
+}
+
+fn ended(done: Result<ExitCode, Failure>) -> Result<ExitCode, Box<dyn Error>> {
     match done {
-        Ok(verdict) => Ok(exit::code(Some(verdict))),
+        Ok(code) => Ok(code),
         Err(Failure::Print(error)) => unless_closed(Err(error)),
         Err(failure) => {
             complain(visible(&failure.to_string()));
-            let verdict = if matches!(failure, Failure::Absent(_)) { Verdict::Wrong } else { Verdict::Unknown };
+            let verdict = if matches!(failure, Failure::Absent(_) | Failure::NotDone(_)) {
+                Verdict::Wrong
+            } else {
+                Verdict::Unknown
+            };
             Ok(exit::code(Some(verdict)))
         }
     }

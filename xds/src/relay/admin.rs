@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// More than any page has.
@@ -37,6 +38,8 @@ pub(super) struct Token(String);
 pub(super) enum Failure {
     /// There is no such thing.
     Absent(String),
+    /// What was ordered is not done.
+    NotDone(String),
     /// Nobody answers.
     Unreachable { address: String, error: io::Error },
     /// What answers does not say what it was asked.
@@ -92,9 +95,9 @@ impl fmt::Display for Address {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Absent(words) => f.write_str(words),
+            Self::Absent(words) | Self::NotDone(words) => f.write_str(words),
             Self::Unreachable { address, error } => {
-                write!(f, "no answer from the relay's admin pages at {address}: {error}")
+                write!(f, "no answer from the relay at {address}: {error}")
             }
             Self::Refused { address, words } => write!(f, "what is at {address} does not answer as a relay: {words}"),
             Self::Print(error) => error.fmt(f),
@@ -111,22 +114,30 @@ impl From<io::Error> for Failure {
 impl Admin<'_> {
     /// What is at a path, with these as its query.
     pub(super) fn get<T: DeserializeOwned>(self, path: &str, query: &[(&str, Option<&str>)]) -> Result<T, Failure> {
-        self.ask("GET", path, query)
+        self.ask(Request { method: "GET", path, query, body: None, mark: None })
     }
 
     /// What comes of having something done.
     pub(super) fn post<T: DeserializeOwned>(self, path: &str, query: &[(&str, Option<&str>)]) -> Result<T, Failure> {
-        self.ask("POST", path, query)
+        self.ask(Request { method: "POST", path, query, body: None, mark: None })
     }
 
-    fn ask<T: DeserializeOwned>(self, method: &str, path: &str, query: &[(&str, Option<&str>)]) -> Result<T, Failure> {
+    /// What comes of an order: if nothing was done since a mark, where there is one.
+    pub(super) fn order<T: DeserializeOwned>(self, order: &impl Serialize, mark: Option<&str>) -> Result<T, Failure> {
+        let body = serde_json::to_string(order).map_err(|error| Failure::NotDone(error.to_string()))?;
+        self.ask(Request { method: "POST", path: "orders", query: &[], body: Some(&body), mark })
+    }
+
+    fn ask<T: DeserializeOwned>(self, request: Request<'_>) -> Result<T, Failure> {
         let unreachable = |error| Failure::Unreachable { address: self.address.to_string(), error };
-        let target = format!("/api/v1/{path}{}", xds_relay::api::query(query));
-        let answer = self.exchange(method, &target).map_err(unreachable)?;
+        let answer = self.exchange(&request.text(self.token)).map_err(unreachable)?;
         let refused = |words: String| Failure::Refused { address: self.address.to_string(), words };
         let (status, body) = parted(&answer).ok_or_else(|| refused("that is no HTTP".to_owned()))?;
         match status {
             200 => serde_json::from_slice(body).map_err(|error| refused(error.to_string())),
+            400 | 404 | 409 | 412 | 503 if request.body.is_some() => {
+                Err(Failure::NotDone(String::from_utf8_lossy(body).trim_end().to_owned()))
+            }
             status => {
                 let words = String::from_utf8_lossy(body.get(..body.len().min(200)).unwrap_or_default());
                 Err(refused(format!("HTTP {status}: {}", words.trim_end())))
@@ -143,7 +154,7 @@ impl Admin<'_> {
         there(self.get(path, query))
     }
 
-    fn exchange(self, method: &str, target: &str) -> io::Result<Vec<u8>> {
+    fn exchange(self, request: &str) -> io::Result<Vec<u8>> {
         match self.address {
             Address::Tcp(address) => {
                 let mut failed = io::Error::new(io::ErrorKind::NotFound, "there is no such host");
@@ -152,7 +163,7 @@ impl Admin<'_> {
                         Ok(stream) => {
                             stream.set_read_timeout(Some(self.timeout))?;
                             stream.set_write_timeout(Some(self.timeout))?;
-                            return ask(stream, method, target, self.token);
+                            return ask(stream, request);
                         }
                         Err(error) => failed = error,
                     }
@@ -164,11 +175,34 @@ impl Admin<'_> {
                 let stream = UnixStream::connect(path)?;
                 stream.set_read_timeout(Some(self.timeout))?;
                 stream.set_write_timeout(Some(self.timeout))?;
-                ask(stream, method, target, self.token)
+                ask(stream, request)
             }
             #[cfg(not(unix))]
             Address::Unix(_) => Err(io::Error::other("there are no such sockets on this system")),
         }
+    }
+}
+
+/// What is asked.
+struct Request<'a> {
+    method: &'a str,
+    path: &'a str,
+    query: &'a [(&'a str, Option<&'a str>)],
+    /// JSON.
+    body: Option<&'a str>,
+    mark: Option<&'a str>,
+}
+
+impl Request<'_> {
+    fn text(&self, token: Option<&Token>) -> String {
+        let Self { method, path, query, body, mark } = self;
+        let token = token.map_or(String::new(), |Token(token)| format!("authorization: Bearer {token}\r\n"));
+        let mark = mark.map_or(String::new(), |mark| format!("if-match: \"{mark}\"\r\n"));
+        let of_body = body.map_or(String::new(), |body| {
+            format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len())
+        });
+        let head = format!("{method} /api/v1/{path}{} HTTP/1.0", xds_relay::api::query(query));
+        format!("{head}\r\naccept: application/json\r\n{token}{mark}{of_body}\r\n{}", body.unwrap_or_default())
     }
 }
 
@@ -180,10 +214,21 @@ pub(super) fn there<T>(found: Result<T, Failure>) -> Result<Option<T>, Failure> 
     }
 }
 
+/// The same of releases, in the relay's own words for it.
+pub(super) fn of_releases<T>(found: Result<T, Failure>) -> Result<T, Failure> {
+    found.map_err(|failure| match &failure {
+        Failure::Refused { words, .. } => match words.strip_prefix("HTTP 404: ") {
+            // A relay that has no such page says so with markup.
+            Some(why) if why.starts_with("there ") || why.starts_with("release ") => Failure::Absent(why.to_owned()),
+            _ => failure,
+        },
+        _ => failure,
+    })
+}
+
 /// HTTP/1.0: the answer ends with the connection, and is in one piece.
-fn ask(mut stream: impl Read + Write, method: &str, target: &str, token: Option<&Token>) -> io::Result<Vec<u8>> {
-    let token = token.map_or(String::new(), |Token(token)| format!("authorization: Bearer {token}\r\n"));
-    stream.write_all(format!("{method} {target} HTTP/1.0\r\naccept: application/json\r\n{token}\r\n").as_bytes())?;
+fn ask(mut stream: impl Read + Write, request: &str) -> io::Result<Vec<u8>> {
+    stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     match stream.take(MOST).read_to_end(&mut answer) {
         // The system's word for it is that the resource is temporarily unavailable.
@@ -207,27 +252,6 @@ fn parted(answer: &[u8]) -> Option<(u16, &[u8])> {
 mod tests {
     use super::*;
 
-    /// Takes what is said, and has nothing to say.
-    #[derive(Default)]
-    struct Said(Vec<u8>);
-
-    impl Read for &mut Said {
-        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-            Ok(0)
-        }
-    }
-
-    impl Write for &mut Said {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
     fn a_token_is_the_first_line_of_a_file_and_said_if_there_is_one() {
         let directory = tempfile::tempdir().unwrap();
@@ -237,12 +261,15 @@ mod tests {
         std::fs::write(&file, "o ne").unwrap();
         assert!(file.to_str().unwrap().parse::<Token>().is_err());
         assert_eq!(format!("{token:?}"), "a token");
+        let plain = Request { method: "GET", path: "x", query: &[], body: None, mark: None };
         for (token, header) in [(Some(&token), "authorization: Bearer one\r\n"), (None, "")] {
-            let mut said = Said::default();
-            ask(&mut said, "GET", "/x", token).unwrap();
-            let head = format!("GET /x HTTP/1.0\r\naccept: application/json\r\n{header}\r\n");
-            assert_eq!(String::from_utf8(said.0).unwrap(), head);
+            let head = format!("GET /api/v1/x HTTP/1.0\r\naccept: application/json\r\n{header}\r\n");
+            assert_eq!(plain.text(token), head);
         }
+        let order = Request { method: "POST", body: Some("{}"), mark: Some("7"), ..plain };
+        let text = "POST /api/v1/x HTTP/1.0\r\naccept: application/json\r\nif-match: \"7\"\r\n\
+                    content-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+        assert_eq!(order.text(None), text);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use xds_relay::api::{CandidateState, CandidateStatus, KeptRelease, ReleasedScope
 
 use super::admin::{Admin, Failure};
 use super::text::columns;
+use super::time::{ago, millis};
 use super::{Done, Form, json};
 use crate::ask::Verdict;
 use crate::show::visible;
@@ -26,7 +27,7 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
     if let Some(scopes) = told.get_mut("scopes").and_then(Value::as_array_mut) {
         scopes.retain(|told| args.scope.as_ref().is_none_or(|scope| told.get("scope").is_some_and(|is| is == scope)));
     }
-    let Releases { scopes } = serde_json::from_value(told.clone()).unwrap_or_default();
+    let Releases { scopes, .. } = serde_json::from_value(told.clone()).unwrap_or_default();
     if scopes.is_empty() {
         let scope = args.scope.as_ref().map_or_else(String::new, |scope| format!(" of {scope}"));
         return Err(Failure::Absent(format!(
@@ -48,8 +49,8 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
 }
 
 fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()> {
-    let ReleasedScope { scope, stable, candidate, frozen, kept, clients, damaged, .. } = scope;
-    writeln!(out, "{}", visible(scope))?;
+    let ReleasedScope { scope, mark, stable, candidate, frozen, kept, clients, damaged, .. } = scope;
+    writeln!(out, "{}, mark {}", visible(scope), visible(mark))?;
     match stable {
         None => writeln!(out, "no release yet: nothing is served")?,
         Some(stable) => writeln!(out, "stable {}, served to {}", visible(stable), of_clients(clients.stable))?,
@@ -103,16 +104,6 @@ fn of_clients(count: usize) -> String {
     if count == 1 { "1 client".to_owned() } else { format!("{count} clients") }
 }
 
-fn ago(at: u64, now: u64) -> String {
-    format!("{} ago", short_time(now.saturating_sub(at) / 1000))
-}
-
-/// Since 1970.
-fn millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use xds_relay::api::ServedCounts;
@@ -135,6 +126,7 @@ mod tests {
             |release: &str, at| KeptRelease { release: release.to_owned(), at, from: "files".to_owned(), resources: 7 };
         let scope = ReleasedScope {
             scope: "old-style".to_owned(),
+            mark: "7".to_owned(),
             stable: Some("a1".to_owned()),
             candidate: Some(halted.clone()),
             kept: vec![kept("b2", 0), kept("a1", 0)],
@@ -143,7 +135,7 @@ mod tests {
         };
         let mut out = Vec::new();
         text(&mut out, &scope, 120_000).unwrap();
-        let expected = "old-style\n\
+        let expected = "old-style, mark 7\n\
             stable a1, served to 9 clients\n\
             candidate b2, stage 1 of 3 since 2m ago, halted, served to 1 client; by relay 1 1m ago: clients refused 1\n\n\
             RELEASE  TAKEN   RESOURCES  FROM   IS\n\

@@ -20,6 +20,7 @@ mod help;
 mod lists;
 mod origin;
 mod relay;
+mod releases;
 mod state;
 mod tls;
 mod watch;

@@ -1,0 +1,119 @@
+//! Orders for a relay: `xds relay freeze`, `unfreeze`, `rollback`.
+
+use std::io::Write;
+
+use xds_relay::api::{OrderDone, Ordered, ReleaseOrder, Releases};
+
+use super::admin::{Address, Admin, Failure, Token};
+use super::{Done, Form, json};
+use crate::ask::Verdict;
+use crate::show::visible;
+
+/// Whose order it is, why, and where it is taken.
+#[derive(Debug, clap::Args)]
+pub(super) struct Ordering {
+    /// Of this scope: xdstp://AUTHORITY, or old-style; it may be left out where there is one
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+    /// Why: that is kept
+    #[arg(long, value_name = "WORDS")]
+    why: String,
+    /// Who wants it: that is kept, too
+    #[arg(long, value_name = "NAME", env = "USER")]
+    by: String,
+    /// Only if nothing was done since the releases had this mark
+    #[arg(long, value_name = "MARK")]
+    mark: Option<String>,
+    /// Where orders are taken: host:port, or unix:/path; the socket that the admin pages tell of without it
+    #[arg(long, value_name = "ADDRESS")]
+    orders: Option<Address>,
+    /// A file whose first line is a bearer token that they want there (orders.token of the relay)
+    #[arg(long, value_name = "FILE", requires = "orders")]
+    orders_token: Option<Token>,
+}
+
+/// Have everybody served what is stable: what is new waits
+#[derive(Debug, clap::Args)]
+pub(super) struct Freeze {
+    #[command(flatten)]
+    ordering: Ordering,
+}
+
+/// Have what waits go on, from the first stage
+#[derive(Debug, clap::Args)]
+pub(super) struct Unfreeze {
+    #[command(flatten)]
+    ordering: Ordering,
+}
+
+/// Have the release under way taken back, or an earlier one served: what is left is not taken again
+#[derive(Debug, clap::Args)]
+pub(super) struct Rollback {
+    /// The release that is to be stable, of those that are kept; the one that is without it
+    #[arg(long, value_name = "RELEASE")]
+    to: Option<String>,
+    #[command(flatten)]
+    ordering: Ordering,
+}
+
+impl Freeze {
+    pub(super) fn run(&self, admin: Admin<'_>, form: Form, out: &mut impl Write) -> Done {
+        self.ordering.order(Ordered::Freeze, |order| order, admin, form, out)
+    }
+}
+
+impl Unfreeze {
+    pub(super) fn run(&self, admin: Admin<'_>, form: Form, out: &mut impl Write) -> Done {
+        self.ordering.order(Ordered::Unfreeze, |order| order, admin, form, out)
+    }
+}
+
+impl Rollback {
+    pub(super) fn run(&self, admin: Admin<'_>, form: Form, out: &mut impl Write) -> Done {
+        let to = |order| ReleaseOrder { to: self.to.clone(), ..order };
+        self.ordering.order(Ordered::Rollback, to, admin, form, out)
+    }
+}
+
+impl Ordering {
+    /// Orders it, with what else belongs to it.
+    pub(super) fn order(
+        &self,
+        order: Ordered,
+        more: impl FnOnce(ReleaseOrder) -> ReleaseOrder,
+        admin: Admin<'_>,
+        form: Form,
+        out: &mut impl Write,
+    ) -> Done {
+        let address = match &self.orders {
+            Some(address) => address.clone(),
+            None => taken_at(admin)?,
+        };
+        let at = Admin { address: &address, token: self.orders_token.as_ref(), ..admin };
+        let (scope, by, why) = (self.scope.clone(), self.by.clone(), self.why.clone());
+        let order = more(ReleaseOrder { scope, order, by, why, ..ReleaseOrder::default() });
+        let done: OrderDone = at.order(&order, self.mark.as_deref())?;
+        match form {
+            Form::Json => json(out, &done)?,
+            Form::Text => {
+                writeln!(out, "{}: {}; mark {}", visible(&done.scope), visible(&done.done), visible(&done.mark))?;
+                if !done.is_kept {
+                    writeln!(out, "what is kept cannot be written: it is so on this relay, and is written later")?;
+                }
+            }
+        }
+        Ok(Verdict::There)
+    }
+}
+
+/// The socket that the admin pages tell of. What they say of a port is not gone by: who answers there is not known, and would be told
+/// a token.
+fn taken_at(admin: Admin<'_>) -> Result<Address, Failure> {
+    let Releases { orders, .. } = admin.get("releases", &[])?;
+    let said = orders
+        .ok_or_else(|| Failure::NotDone("this relay takes no orders: `orders` of its configuration".to_owned()))?;
+    match said.parse() {
+        Ok(address @ Address::Unix(_)) => Ok(address),
+        _ => Err(Failure::NotDone(format!("orders are taken at {}: say so with --orders", visible(&said)))),
+    }
+}
