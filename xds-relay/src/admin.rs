@@ -32,6 +32,7 @@ mod idle;
 mod inspect;
 mod logging;
 mod look;
+mod order_done;
 pub(crate) mod orders;
 mod original;
 mod peer;
@@ -84,6 +85,21 @@ where
     let pages = Pages::new(state);
     let hosts = middleware::from_fn_with_state(access, hosts::check);
     let router = Router::new()
+        .merge(shown())
+        .route_layer(tokens)
+        .route_layer(hosts)
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/ready", get(ready))
+        .fallback(html::no_such_page)
+        .layer(middleware::map_response(html::guard))
+        .with_state(pages);
+    axum::serve(listener, router).with_graceful_shutdown(shutdown).await
+}
+
+/// What is shown to who is let in.
+fn shown() -> Router<Pages> {
+    Router::new()
         .merge(html::routes())
         .merge(original::routes())
         .route("/config_dump", get(config_dump))
@@ -99,15 +115,6 @@ where
         .route("/api/v1/audit", get(answers::audit))
         .route("/api/v1/resources", get(answers::resources))
         .route("/api/v1/resource", get(answers::resource))
-        .route_layer(tokens)
-        .route_layer(hosts)
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready))
-        .route("/ready", get(ready))
-        .fallback(html::no_such_page)
-        .layer(middleware::map_response(html::guard))
-        .with_state(pages);
-    axum::serve(listener, router).with_graceful_shutdown(shutdown).await
 }
 
 async fn ready(State(pages): State<Pages>) -> Response {

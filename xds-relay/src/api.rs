@@ -24,7 +24,9 @@ pub use self::drift::{Drift, DriftQuery, Drifts, ScopeDrift};
 pub use self::orders::{Audit, AuditEntry, AuditQuery, OrderDone, Ordered, ReleaseOrder};
 pub use self::origins::{OriginDetail, OriginState, OriginStatus, Origins};
 pub use self::release_diff::{ChangedResource, DiffQuery, ReleaseDiff, ReleasedResource};
-pub use self::releases::{CandidateState, CandidateStatus, KeptRelease, ReleasedScope, Releases, SaidOf, ServedCounts};
+pub use self::releases::{
+    CandidateState, CandidateStatus, KeptRelease, ReleasedScope, Releases, SaidOf, ServedCounts, StageStatus,
+};
 pub use self::resources::{HeldResource, NameQuery, Named, ResourceQuery, ResourceRow, Resources, Wanting};
 pub use self::words::{query, short_time, short_type};
 pub use crate::snapshot::{ServerDump, UpstreamDump};

@@ -2,14 +2,18 @@
 //! with every text from outside escaped.
 
 mod asked;
+mod audit;
 mod client;
 mod clients;
 mod endpoints;
 mod explained;
 mod frame;
 mod guard;
+mod ordered;
 mod origins;
 mod overview;
+mod release_diff;
+mod releases;
 mod resource;
 mod resources;
 mod words;
@@ -21,6 +25,7 @@ use axum::routing::get;
 
 pub(super) use self::frame::no_such_page;
 pub(super) use self::guard::guard;
+pub(super) use self::ordered::order;
 use super::look::Pages;
 
 pub(super) fn routes() -> Router<Pages> {
@@ -32,5 +37,8 @@ pub(super) fn routes() -> Router<Pages> {
         .route("/resources", get(resources::page))
         .route("/resource", get(resource::page))
         .route("/origins", get(origins::page))
+        .route("/releases", get(releases::page))
+        .route("/releases/diff", get(release_diff::page))
+        .route("/audit", get(audit::page))
         .route(frame::STYLE_PATH, get(style))
 }

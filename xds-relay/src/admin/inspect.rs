@@ -53,7 +53,7 @@ pub trait Inspect: Send + Sync + 'static {
     /// # Errors
     /// There are no such releases, or what was done cannot be read.
     fn release_audit(&self, query: &AuditQuery) -> Result<Audit, RolloutError> {
-        Err(no_releases(query.scope.as_ref()))
+        query.scope.as_ref().map_or(Ok(Audit::default()), |scope| Err(no_releases(Some(scope))))
     }
 
     /// Does what somebody orders of releases, who is called so: if all is still as a mark says, where there is one.

@@ -17,11 +17,19 @@ pub(super) struct Pages {
     looks: Arc<Semaphore>,
     /// What an origin said is as large: one comparison at a time, which looks may come between.
     pub(super) comparisons: Arc<Semaphore>,
+    /// Whether they have buttons.
+    pub(super) takes_orders: bool,
 }
 
 impl Pages {
     pub(super) fn new(relay: Arc<dyn Inspect>) -> Self {
-        Self { relay, looks: Arc::new(Semaphore::new(1)), comparisons: Arc::new(Semaphore::new(1)) }
+        let (looks, comparisons) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(1)));
+        Self { relay, looks, comparisons, takes_orders: false }
+    }
+
+    /// The same where orders are taken.
+    pub(super) fn taking_orders(relay: Arc<dyn Inspect>) -> Self {
+        Self { takes_orders: true, ..Self::new(relay) }
     }
 
     /// What is seen of the relay, on a thread that may block.

@@ -12,26 +12,21 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::serve::Listener;
 use axum::{Json, Router, middleware};
-use tokio::task::spawn_blocking;
 
 use super::answers::why_not;
 use super::guarded::from_a_browser;
-use super::look::{Pages, failed};
+use super::look::Pages;
+use super::order_done::{check, done};
 use super::peer::{Peer, Shown};
 use super::tokens::Tokens;
 use super::{hosts, html, idle, tokens};
 use crate::admin::inspect::Inspect;
 use crate::admin_access::AdminAccess;
 use crate::api::{OrderDone, ReleaseOrder};
-use crate::metrics::AUDIT;
 use crate::relay_core::RolloutError;
 
 /// More than any order has.
 const MOST: usize = 16 << 10;
-/// Of a name.
-const LONGEST_NAME: usize = 64;
-const LONGEST_REASON: usize = 1 << 10;
-
 /// Takes orders until `shutdown` resolves and those under way are done.
 ///
 /// # Errors
@@ -49,14 +44,17 @@ where
     let tokens = Tokens { access: access.clone(), relay: state.clone(), field: "orders.token" };
     let tokens = middleware::from_fn_with_state(tokens, tokens::check);
     let listener = idle::Idle::new(listener, longest_idle, state.clone());
+    // Who may change what is served may see it, too.
     let router = Router::new()
+        .merge(super::shown())
         .route("/api/v1/orders", post(order))
+        .route("/releases", post(html::order))
         .route_layer(DefaultBodyLimit::max(MOST))
         .route_layer(tokens)
         .route_layer(middleware::from_fn_with_state(access, hosts::check))
-        .fallback(|| async { (StatusCode::NOT_FOUND, "orders are taken here: POST /api/v1/orders\n") })
+        .fallback(html::no_such_page)
         .layer(middleware::map_response(html::guard))
-        .with_state(Pages::new(state))
+        .with_state(Pages::taking_orders(state))
         .into_make_service_with_connect_info::<Shown>();
     axum::serve(listener, router).with_graceful_shutdown(shutdown).await
 }
@@ -81,36 +79,10 @@ async fn order(
         Ok(mark) => mark,
         Err(problem) => return (StatusCode::BAD_REQUEST, format!("{problem}\n")).into_response(),
     };
-    let by = shown.words().map_or_else(|| order.by.clone(), |shown| format!("{} ({shown})", order.by));
-    let (what, why) = (order.order, order.why.clone());
-    let relay = pages.relay.clone();
-    let who = by.clone();
-    // A store takes its time; an order that was sent is done, whether anybody waits for the answer or not.
-    let done = spawn_blocking(move || relay.order_releases(&order, &who, mark.as_deref())).await;
-    let done = match done {
-        Ok(done) => done,
-        Err(error) => return failed(&error.to_string()),
-    };
-    match &done {
-        Ok(done) => {
-            let OrderDone { scope, done, is_kept, .. } = done;
-            tracing::info!(target: AUDIT, scope, by, order = ?what, why, is_kept, "{done}");
-        }
-        Err(error) => tracing::warn!(target: AUDIT, by, order = ?what, why, "an order is not done: {error}"),
+    match done(pages, &shown, order, mark).await {
+        Ok(done) => answer(done),
+        Err(response) => response,
     }
-    answer(done)
-}
-
-fn check(order: &ReleaseOrder) -> Result<(), String> {
-    for (field, text, longest) in [("by", &order.by, LONGEST_NAME), ("why", &order.why, LONGEST_REASON)] {
-        if text.trim().is_empty() {
-            return Err(format!("{field}: empty; expected who wants it, and why: that is kept"));
-        }
-        if text.len() > longest || text.chars().any(char::is_control) {
-            return Err(format!("{field}: expected one line of up to {longest} bytes"));
-        }
-    }
-    Ok(())
 }
 
 /// As which the releases were seen that are ordered about: none if it does not matter.

@@ -21,6 +21,8 @@ pub struct ReleasedScope {
     pub scope: String,
     /// Another one after each change: an order may say that it is for this one only.
     pub mark: String,
+    /// Who is served a release before everybody is, one after the other.
+    pub stages: Vec<StageStatus>,
     /// What is served to all who are served no candidate; none before the first release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stable: Option<String>,
@@ -39,6 +41,16 @@ pub struct ReleasedScope {
     /// What is kept and damaged, in words: it is as if it were not there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
+}
+
+/// Who is served a release before everybody is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StageStatus {
+    /// Who: `cluster: canary`, or `5%`.
+    pub who: String,
+    /// For how long, before the next stage.
+    pub hold_seconds: u64,
 }
 
 /// A release on its way to everybody.

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::api::{self, CandidateState, CandidateStatus, KeptRelease, ReleasedScope, SaidOf, ServedCounts};
+use crate::api::{
+    self, CandidateState, CandidateStatus, KeptRelease, ReleasedScope, SaidOf, ServedCounts, StageStatus,
+};
 use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::rollout::Releases;
 use crate::relay_core::stream_entry::StreamEntry;
-use crate::releases::{Candidate, Control, Kept, Progress, Release, Said, Stages, millis_of};
+use crate::releases::{Candidate, Control, Kept, Progress, Release, Said, Stage, Stages, millis_of};
 
 impl RelayCore {
     /// What is released of which scope, and to how many. It may take as long as a store takes.
@@ -36,6 +38,7 @@ impl RelayCore {
             ReleasedScope {
                 scope: rollout.scope(),
                 mark,
+                stages: rollout.stages.iter().map(stage).collect(),
                 stable: control.stable().map(|release| release.to_string()),
                 candidate: control.candidate().map(|candidate| status(candidate, &control, &rollout.stages)),
                 frozen: control.frozen().map(said),
@@ -65,6 +68,10 @@ fn status(candidate: &Candidate, control: &Control, stages: &Stages) -> Candidat
         due: control.due(stages).map(millis_of),
         said: by.map(said),
     }
+}
+
+fn stage(stage: &Stage) -> StageStatus {
+    StageStatus { who: stage.who.to_string(), hold_seconds: stage.hold.as_secs() }
 }
 
 fn said(said: &Said) -> SaidOf {

@@ -92,6 +92,18 @@ impl Stages {
     }
 }
 
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Percent(percent) => percent.fmt(f),
+            Self::Match(fields) => {
+                let said: Vec<_> = fields.iter().map(|(field, text)| format!("{field}: {text}")).collect();
+                f.write_str(&said.join(", "))
+            }
+        }
+    }
+}
+
 fn says(node: &Node, field: &NodeField, text: &str) -> bool {
     text_of(node, field).is_some_and(|said| said == text)
 }

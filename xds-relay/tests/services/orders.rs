@@ -2,10 +2,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
 use xds_relay::api::{Audit, CandidateState, OrderDone, ReleaseDiff};
 use xds_relay::{Config, Relay};
 
@@ -13,6 +18,7 @@ use crate::Running;
 use crate::pages::page;
 use crate::releases::{client, sent, start_with, told, write};
 use crate::stream::in_time;
+use crate::tls::{Authority, Files};
 
 const TOKEN: &str = "token-0123456789abcdef";
 
@@ -186,7 +192,7 @@ async fn who_may_not_order_is_told_so_and_pages_take_no_orders() {
         let stream = TcpStream::connect(at).await.unwrap();
         assert_eq!(exchange(stream, &format!("{POST}{more}"), &freeze).await.0, status, "{more}");
     }
-    for (head, status) in [("GET /api/v1/orders HTTP/1.1", 405), ("POST /api/v1/releases HTTP/1.1", 404)] {
+    for (head, status) in [("GET /api/v1/orders HTTP/1.1", 405), ("POST /api/v1/releases HTTP/1.1", 405)] {
         let stream = TcpStream::connect(at).await.unwrap();
         assert_eq!(exchange(stream, &format!("{head}{bearer}"), &freeze).await.0, status, "{head}");
     }
@@ -217,4 +223,104 @@ async fn the_socket_of_orders_is_for_the_user_of_the_relay_alone() {
     assert!(!socket.exists());
     let (_, told) = page(&relay, "/api/v1/releases").await;
     assert!(!told.contains("orders"), "{told}");
+}
+
+/// A form on a page, as a browser sends it.
+async fn press(directory: &Path, site: &str, form: &str) -> (u16, String) {
+    let stream = UnixStream::connect(directory.join("state/orders")).await.unwrap();
+    let head = "POST /releases HTTP/1.1\r\ncontent-type: application/x-www-form-urlencoded\r\norigin: null";
+    exchange(stream, &format!("{head}\r\nsec-fetch-site: {site}"), form).await
+}
+
+#[tokio::test]
+async fn where_orders_are_taken_the_pages_have_buttons_and_a_form_of_another_site_presses_none() {
+    let directory = directory(&["a"]);
+    let directory = directory.path();
+    let relay = start_with(directory, "").await;
+    told(&relay, |scope| scope.stable.is_some()).await;
+    write(directory, &["<b>", "a"]);
+    let seen = told(&relay, |scope| scope.candidate.is_some()).await;
+    let get = async |path: &str| {
+        let stream = UnixStream::connect(directory.join("state/orders")).await.unwrap();
+        exchange(stream, &format!("GET {path} HTTP/1.1"), "").await
+    };
+    let (status, html) = get("/releases").await;
+    assert_eq!(status, 200, "{html}");
+    for words in ["<form", "value=\"freeze\"", "value=\"rollback\"", "cluster: canary", "aria-current=\"step\""] {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    let command = format!("xds relay rollout promote --scope old-style --mark {} --why", seen.mark);
+    assert!(html.contains(&command), "{html}");
+    let (_, shown) = page(&relay, "/releases").await;
+    assert!(shown.contains(&command) && !shown.contains("<form") && shown.contains("Orders are taken at"), "{shown}");
+    let (status, diff) = page(&relay, "/releases/diff").await;
+    assert!(status == 200 && diff.contains("&lt;b&gt;") && !diff.contains("<b>"), "{diff}");
+
+    let form = format!("scope=old-style&mark={}&order=promote&by=ann&why=a+test", seen.mark);
+    for (site, form, status) in [
+        ("cross-site", form.as_str(), 403),
+        ("same-site", &form, 403),
+        ("same-origin", "order=promote", 422),
+        ("same-origin", &form.replace("ann", ""), 400),
+        ("same-origin", &form.replace(&format!("mark={}", seen.mark), "mark=1"), 412),
+        ("same-origin", &form.replace("promote", "unfreeze"), 409),
+    ] {
+        let (is, html) = press(directory, site, form).await;
+        assert_eq!(is, status, "{form}: {html}");
+        assert!(html.contains("It is not done"), "{html}");
+    }
+    assert_eq!(told(&relay, |_| true).await.candidate, seen.candidate);
+    assert_eq!(press(directory, "same-origin", &form).await.0, 303);
+    assert_eq!(told(&relay, |scope| scope.candidate.is_none()).await.stable, Some(seen.candidate.unwrap().release));
+    let (_, audit) = page(&relay, "/audit").await;
+    assert!(audit.contains("promoted") && audit.contains("a test") && audit.contains("ann (uid "), "{audit}");
+    // The pages that only show take none.
+    let stream = TcpStream::connect(relay.admin.unwrap()).await.unwrap();
+    assert_eq!(exchange(stream, "POST /releases HTTP/1.1\r\nsec-fetch-site: same-origin", &form).await.0, 405);
+}
+
+#[tokio::test]
+async fn over_tls_who_shows_no_certificate_orders_nothing_and_whose_it_is_is_noted() {
+    let (files, ca) = (Files::new(), Authority::new("ours"));
+    files.write("ca.pem", &ca.pem);
+    files.identity("server", ca.vouches_for("127.0.0.1", None));
+    let text = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\norigins: [{ name: files, files: $resources }]\n\
+        state: { path: $state }\nrollout: [{ scope: old-style, settle: 0s }]\n\
+        orders: { address: '0.0.0.0:0', tls: { certificate: $server.pem, key: $server.key, client_ca: $ca.pem } }\n";
+    let relay = Relay::bind(Config::parse("relay.yaml", &files.filled(text)).unwrap()).await.unwrap();
+    let port = relay.orders_address().unwrap().and_then(|at| at.tcp()).unwrap().port();
+    let relay = Running::run(relay);
+    told(&relay, |scope| scope.stable.is_some()).await;
+    let connect = async |identity: Option<(String, String)>| {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(ca.pem.as_bytes()).unwrap()).unwrap();
+        let config = ClientConfig::builder_with_provider(xdstp_client::tls::provider());
+        let config = config.with_safe_default_protocol_versions().unwrap().with_root_certificates(roots);
+        let config = match identity {
+            None => config.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+                config.with_client_auth_cert(vec![certificate], key).unwrap()
+            }
+        };
+        let io = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("127.0.0.1").unwrap(), io).await
+    };
+    let freeze = of("freeze", json!({})).to_string();
+    for stranger in [None, Some(Authority::new("others").vouches_for("ci", None))] {
+        // By TLS 1.3 who is refused hears of it as he reads.
+        if let Ok(mut io) = in_time(connect(stranger)).await {
+            let _ =
+                io.write_all(format!("{POST}\r\ncontent-length: {}\r\n\r\n{freeze}", freeze.len()).as_bytes()).await;
+            let mut answer = Vec::new();
+            let _ = in_time(io.read_to_end(&mut answer)).await;
+            assert!(answer.is_empty(), "{answer:?}");
+        }
+    }
+    assert_eq!(told(&relay, |_| true).await.frozen, None);
+    let ci = ca.vouches_for_uri("spiffe://example.com/ci");
+    let (status, words) = exchange(in_time(connect(Some(ci))).await.unwrap(), POST, &freeze).await;
+    assert_eq!(status, 200, "{words}");
+    assert_eq!(told(&relay, |scope| scope.frozen.is_some()).await.frozen.unwrap().by, "ann (spiffe://example.com/ci)");
 }

@@ -27,13 +27,17 @@ pub(super) enum Section {
     Clients,
     Resources,
     Origins,
+    Releases,
+    Audit,
 }
 
-const SECTIONS: [(Section, &str, &str); 4] = [
+const SECTIONS: [(Section, &str, &str); 6] = [
     (Section::Overview, "/", "Overview"),
     (Section::Clients, "/clients", "Clients"),
     (Section::Resources, "/resources", "Resources"),
     (Section::Origins, "/origins", "Origins"),
+    (Section::Releases, "/releases", "Releases"),
+    (Section::Audit, "/audit", "Audit"),
 ];
 
 /// A page of what is seen of the relay; none if it is not there.

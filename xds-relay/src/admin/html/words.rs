@@ -2,7 +2,12 @@
 
 use maud::{Markup, html};
 
-use crate::api::{ClientState, OriginState, Rejection, query, short_time, short_type};
+use std::time::{Duration, SystemTime};
+
+use crate::api::{ClientState, OriginState, Rejection, SaidOf, query, short_time, short_type};
+
+/// The last one whose year has four digits.
+const LAST_MOMENT: u64 = 253_402_300_799_000;
 
 /// A table; on narrow screens each row is a card, where each cell has its head beside it. A column in which nothing stands is left out.
 pub(super) fn table<const N: usize>(heads: [&str; N], rows: &[[Markup; N]]) -> Markup {
@@ -108,6 +113,23 @@ pub(super) fn explain_link(client: u64, type_url: &str, name: &str, text: &str) 
     html! { a href={ "/clients/" (client) (to) } { (said(text)) } }
 }
 
+/// A release, by the beginning of its id; all of it is shown to who points at it, and copied.
+pub(super) fn release(id: &str) -> Markup {
+    html! { code title=(id) { (id.get(..12).unwrap_or(id)) } }
+}
+
+/// A moment, in milliseconds since 1970.
+pub(super) fn at(millis: u64) -> Markup {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_millis(millis.min(LAST_MOMENT));
+    let text = humantime::format_rfc3339_seconds(time).to_string();
+    html! { time.whole datetime=(text) { (text.replacen('T', " ", 1).trim_end_matches('Z')) " UTC" } }
+}
+
+/// Who did something, and why.
+pub(super) fn said_by(SaidOf { by, why, at: when }: &SaidOf) -> Markup {
+    html! { (said(why)) " " span.aside { "by " (said(by)) " at " (at(*when)) } }
+}
+
 /// Where there are several pages: the first, and the one behind this.
 pub(super) fn pager(first: Option<&str>, next: Option<&str>) -> Markup {
     html! {
@@ -141,5 +163,16 @@ pub(super) fn form(action: &str, fields: &Markup, button: &str) -> Markup {
             (fields)
             button { (button) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_a_date_whatever_is_kept_of_it() {
+        assert!(at(0).into_string().contains("1970-01-01 00:00:00 UTC"));
+        assert!(at(u64::MAX).into_string().contains("9999-12-31 23:59:59 UTC"));
     }
 }
