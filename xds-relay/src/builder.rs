@@ -315,6 +315,7 @@ impl RelayBuilder {
             core: core.clone(),
             rules: rules.clone(),
             access: access.clone(),
+            orders: order_guards.as_ref().map(|guards| guards.access.clone()),
             spoken,
             listening,
             connections: connections.clone(),

@@ -34,9 +34,9 @@ impl Orders {
         let Some(orders) = &config.orders else { return Ok(None) };
         let tls = orders.tls.as_ref().map(|files| Downstream::load(files, With::Orders)).transpose()?;
         let access = AdminAccess::new(order_tokens(config)?, config.admin_hosts.clone());
-        let listener = Listener::listen(&orders.address, "orders")?;
-        let private = only_for_its_user(&orders.address);
-        private.map_err(|source| Error::Listen { address: orders.address.clone(), field: "orders", source })?;
+        let listener = Listener::bind_private(&orders.address);
+        let bad = |source| Error::Listen { address: orders.address.clone(), field: "orders", source };
+        let listener = listener.map_err(bad)?;
         Ok(Some(Self { listener, guards: OrderGuards { access, tls: tls.map(Arc::new) } }))
     }
 
@@ -72,18 +72,4 @@ pub(crate) fn order_tokens(config: &Config) -> Result<Option<Arc<Bearers>>, Erro
     let bad = |reason| Error::Field { field: "orders.token".to_owned(), reason };
     let file = config.orders.as_ref().and_then(|orders| orders.token.as_ref());
     file.map(|file| Bearers::load(file).map(Arc::new).map_err(bad)).transpose()
-}
-
-#[cfg(unix)]
-fn only_for_its_user(address: &Address) -> io::Result<()> {
-    use std::fs::{Permissions, set_permissions};
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let Address::Unix(address) = address else { return Ok(()) };
-    address.path().map_or(Ok(()), |path| set_permissions(path, Permissions::from_mode(0o600)))
-}
-
-#[cfg(not(unix))]
-fn only_for_its_user(_: &Address) -> io::Result<()> {
-    Ok(())
 }

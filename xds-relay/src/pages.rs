@@ -145,8 +145,14 @@ impl Inspect for Pages {
         self.core.release_audit(query)
     }
 
-    fn order_releases(&self, order: &ReleaseOrder, by: &str, mark: Option<&str>) -> Result<OrderDone, RolloutError> {
-        self.core.order_releases(order, by, mark, (Instant::now(), SystemTime::now()))
+    fn order_releases(
+        &self,
+        order: &ReleaseOrder,
+        by: &str,
+        mark: Option<&str>,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<OrderDone, RolloutError> {
+        self.core.order_releases(order, by, mark, is_wanted, (Instant::now(), SystemTime::now()))
     }
 
     fn log(&self) -> Option<LogFilter> {

@@ -27,6 +27,7 @@ mod releases_past;
 mod releases_view;
 mod resources_view;
 mod rollout;
+mod rollout_error;
 mod rollouts;
 mod served_client;
 mod status_view;
@@ -44,7 +45,7 @@ pub use self::loops::{LoopError, Seen};
 pub use self::node_group::{EveryNode, NodeGrouping, ShareBy};
 pub use self::quotas::LimitError;
 pub use self::resources_view::Found;
-pub use self::rollouts::RolloutError;
+pub use self::rollout_error::RolloutError;
 pub use self::stream_entry::ServedStream;
 pub use self::streams::{AdmitError, Admitted};
 pub use xdstp_client::federation::{

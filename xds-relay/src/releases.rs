@@ -66,5 +66,5 @@ pub use self::release::{Release, ReleaseError};
 pub use self::settling::Settling;
 pub use self::stage::{Percent, PercentError, Stage, Stages, Who};
 pub use self::stored::error::{Damage, StoredError};
-pub use self::stored::{Applied, Kept, Logged, Stored};
+pub use self::stored::{Applied, Kept, Logged, Reader, Stored};
 pub use self::types::Types;

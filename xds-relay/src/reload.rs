@@ -74,6 +74,8 @@ pub(crate) struct Parts {
     pub(crate) core: Arc<RelayCore>,
     pub(crate) rules: Arc<ClientRules>,
     pub(crate) access: Arc<AdminAccess>,
+    /// Of where orders are taken.
+    pub(crate) orders: Option<Arc<AdminAccess>>,
     pub(crate) spoken: Spoken,
     /// Where clients are served, unless it is the program's.
     pub(crate) listening: Option<Listening>,
@@ -205,7 +207,9 @@ impl Parts {
             self.core.metrics().declare_denials();
         }
         running.admin_hosts.clone_from(&config.admin_hosts);
-        self.access.set_hosts(config.admin_hosts.clone());
+        for access in [Some(&self.access), self.orders.as_ref()].into_iter().flatten() {
+            access.set_hosts(config.admin_hosts.clone());
+        }
         if running.log != config.log && self.logging.change(config.log.clone()) {
             running.log.clone_from(&config.log);
         }

@@ -255,6 +255,11 @@ impl Relay {
             () = &mut following => {}
             () = &mut reaching => {}
         }
+        if core.has_releases() {
+            let core = core.clone();
+            // A disk may not answer.
+            let _ = timeout(LAST_WORDS, spawn_blocking(move || core.flush_releases())).await;
+        }
         if let Some(keeping) = keeping {
             keeping.end().await;
         }

@@ -43,11 +43,23 @@ impl Listener {
     /// # Errors
     /// Somebody has it, or the system says no.
     pub(crate) fn bind(address: &Address) -> io::Result<Self> {
+        Self::bind_as(address, false)
+    }
+
+    /// The same, where a socket in a file is for this user alone.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub(crate) fn bind_private(address: &Address) -> io::Result<Self> {
+        Self::bind_as(address, true)
+    }
+
+    fn bind_as(address: &Address, is_private: bool) -> io::Result<Self> {
         let address = match address {
             Address::Tcp(address) => address,
             #[cfg(unix)]
             Address::Unix(address) => {
-                let (listener, file) = SocketFile::bind(address)?;
+                let (listener, file) = SocketFile::bind(address, is_private)?;
                 return Ok(Self::Unix(listener, file));
             }
             #[cfg(not(unix))]

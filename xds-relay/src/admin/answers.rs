@@ -37,11 +37,11 @@ pub(super) async fn releases(State(pages): State<Pages>) -> Response {
 }
 
 pub(super) async fn release_diff(State(pages): State<Pages>, Query(query): Query<DiffQuery>) -> Response {
-    found(pages.look(move |relay| relay.release_diff(&query)).await)
+    found(pages.of_past().look(move |relay| relay.release_diff(&query)).await)
 }
 
 pub(super) async fn audit(State(pages): State<Pages>, Query(query): Query<AuditQuery>) -> Response {
-    found(pages.look(move |relay| relay.release_audit(&query)).await)
+    found(pages.of_past().look(move |relay| relay.release_audit(&query)).await)
 }
 
 pub(super) async fn resources(State(pages): State<Pages>, Query(query): Query<ResourceQuery>) -> Response {
@@ -71,7 +71,7 @@ pub(super) fn why_not(error: &RolloutError) -> StatusCode {
         }
         RolloutError::Several(_) | RolloutError::NoRelease { .. } | RolloutError::Order(_) => StatusCode::BAD_REQUEST,
         RolloutError::Stored(StoredError::Changed { .. }) => StatusCode::PRECONDITION_FAILED,
-        RolloutError::Stored(StoredError::Control(_)) => StatusCode::CONFLICT,
+        RolloutError::Stored(StoredError::Control(_)) | RolloutError::OtherRelay { .. } => StatusCode::CONFLICT,
         _ => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

@@ -56,11 +56,18 @@ pub trait Inspect: Send + Sync + 'static {
         query.scope.as_ref().map_or(Ok(Audit::default()), |scope| Err(no_releases(Some(scope))))
     }
 
-    /// Does what somebody orders of releases, who is called so: if all is still as a mark says, where there is one.
+    /// Does what somebody orders of releases, who is called so: if somebody wants it still when it is its turn, and if all is as a mark
+    /// says, where there is one.
     ///
     /// # Errors
     /// Why it is not done.
-    fn order_releases(&self, order: &ReleaseOrder, _by: &str, _mark: Option<&str>) -> Result<OrderDone, RolloutError> {
+    fn order_releases(
+        &self,
+        order: &ReleaseOrder,
+        _by: &str,
+        _mark: Option<&str>,
+        _is_wanted: &dyn Fn() -> bool,
+    ) -> Result<OrderDone, RolloutError> {
         Err(no_releases(order.scope.as_ref()))
     }
 

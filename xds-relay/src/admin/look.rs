@@ -9,6 +9,9 @@ use tokio::task::spawn_blocking;
 
 use crate::admin::inspect::Inspect;
 
+/// How many orders wait for what is kept, at most.
+const ORDERS: usize = 4;
+
 /// What the pages are of.
 #[derive(Clone)]
 pub(super) struct Pages {
@@ -17,6 +20,10 @@ pub(super) struct Pages {
     looks: Arc<Semaphore>,
     /// What an origin said is as large: one comparison at a time, which looks may come between.
     pub(super) comparisons: Arc<Semaphore>,
+    /// What reads what is kept waits for a disk: no other look waits for that.
+    pub(super) past: Arc<Semaphore>,
+    /// So does what is ordered: so many at a time.
+    pub(super) orders: Arc<Semaphore>,
     /// Whether they have buttons.
     pub(super) takes_orders: bool,
 }
@@ -24,12 +31,18 @@ pub(super) struct Pages {
 impl Pages {
     pub(super) fn new(relay: Arc<dyn Inspect>) -> Self {
         let (looks, comparisons) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(1)));
-        Self { relay, looks, comparisons, takes_orders: false }
+        let (past, orders) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(ORDERS)));
+        Self { relay, looks, comparisons, past, orders, takes_orders: false }
     }
 
     /// The same where orders are taken.
     pub(super) fn taking_orders(relay: Arc<dyn Inspect>) -> Self {
         Self { takes_orders: true, ..Self::new(relay) }
+    }
+
+    /// The same of what is kept of releases.
+    pub(super) fn of_past(self) -> Self {
+        Self { looks: self.past.clone(), ..self }
     }
 
     /// What is seen of the relay, on a thread that may block.

@@ -26,7 +26,8 @@ impl Shown {
         let names = [certificate.uri_names(), certificate.dns_names()];
         let name = names.into_iter().flatten().next().map_or_else(|| certificate.subject(), String::as_str);
         // Who vouches for somebody need not mind what a line of a log is.
-        self.is(name.escape_debug().collect());
+        let name: String = name.escape_debug().collect();
+        self.is(if name.is_empty() { "a certificate without a name".to_owned() } else { name });
     }
 
     fn is(&self, who: String) {
@@ -34,8 +35,8 @@ impl Shown {
     }
 
     /// In words.
-    pub(crate) fn words(&self) -> Option<&str> {
-        self.0.get().map(String::as_str)
+    pub(crate) fn words(&self) -> &str {
+        self.0.get().map_or("by a token", String::as_str)
     }
 }
 

@@ -10,6 +10,9 @@ pub struct ReleaseOrder {
     /// Of which scope: `xdstp://AUTHORITY`, or `old-style`. It may be left out where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
+    /// Which relay is meant, by its [instance](super::Releases::instance): another one refuses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
     /// What.
     pub order: Ordered,
     /// Of a rollback: the release that is to be stable, of those that are kept. The one that is, if none is named.
@@ -52,7 +55,8 @@ pub struct OrderDone {
     pub scope: String,
     /// In words: `frozen`, `rolled back`, `unchanged` …
     pub done: String,
-    /// Whether it is kept. If not, where releases are kept is away: it is so on this relay, and told the others later.
+    /// Whether it is kept. If not, that cannot be written now: it is so on this relay, and is written as soon as that can be, unless the
+    /// relay ends before.
     pub is_kept: bool,
     /// The scope's mark since.
     pub mark: String,

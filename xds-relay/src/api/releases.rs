@@ -11,6 +11,8 @@ pub struct Releases {
     /// Where orders are taken, if anywhere: `HOST:PORT`, or `unix:PATH`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub orders: Option<String>,
+    /// Which relay it is: a number that it draws when it starts. An order may say that it is for this one.
+    pub instance: String,
 }
 
 /// The releases of one scope. Times are in milliseconds since 1970.
@@ -41,6 +43,9 @@ pub struct ReleasedScope {
     /// What is kept and damaged, in words: it is as if it were not there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
+    /// How many orders are not written yet, because what is kept cannot be: they are forgotten if the relay ends before.
+    #[serde(skip_serializing_if = "is_none")]
+    pub unsaved: usize,
 }
 
 /// Who is served a release before everybody is.
@@ -125,6 +130,10 @@ pub struct ServedCounts {
     pub stable: usize,
     /// The candidate.
     pub candidate: usize,
+}
+
+fn is_none(unsaved: &usize) -> bool {
+    *unsaved == 0
 }
 
 impl std::fmt::Display for CandidateState {

@@ -4,11 +4,12 @@ use std::time::{Instant, SystemTime};
 
 use crate::api::{OrderDone, Ordered, ReleaseOrder};
 use crate::relay_core::core::RelayCore;
-use crate::relay_core::rollouts::RolloutError;
+use crate::relay_core::rollout_error::RolloutError;
 use crate::releases::{Act, By, ControlError, Order, Stages};
 
 impl RelayCore {
-    /// Does what somebody orders: if all is still as a mark says, where there is one. It may take as long as a store takes.
+    /// Does what somebody orders: if somebody wants it still when it is its turn, and if
+    /// all is as a mark says, where there is one. It may take as long as a store takes.
     ///
     /// # Errors
     /// Why it is not done.
@@ -17,11 +18,16 @@ impl RelayCore {
         order: &ReleaseOrder,
         by: &str,
         mark: Option<&str>,
+        is_wanted: &dyn Fn() -> bool,
         now: (Instant, SystemTime),
     ) -> Result<OrderDone, RolloutError> {
+        let is = self.instance();
+        if let Some(meant) = order.instance.as_ref().filter(|meant| **meant != is) {
+            return Err(RolloutError::OtherRelay { is, meant: meant.clone() });
+        }
         let act = act(order)?;
         let made = |stages: &Stages| Ok(Order::new(act(stages)?, By::Person(by.to_owned()), order.why.as_str(), now.1));
-        let (scope, applied, mark) = self.order_of_scope(order.scope.as_deref(), made, mark, now.0)?;
+        let (scope, applied, mark) = self.order_of_scope(order.scope.as_deref(), made, mark, is_wanted, now.0)?;
         Ok(OrderDone { scope, done: applied.transition.to_string(), is_kept: applied.is_kept, mark })
     }
 }

@@ -1,14 +1,13 @@
 //! What was done with the releases of a relay, and what one has otherwise than another.
 
-use bytes::Bytes;
-
 use crate::api::{Audit, AuditEntry, AuditQuery, ChangedResource, DiffQuery, ReleaseDiff, ReleasedResource, page};
 use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
-use crate::relay_core::rollouts::RolloutError;
-use crate::releases::{
-    Control, Difference, FieldDifference, Fields, Item, Logged, Release, Stored, StoredError, millis_of,
-};
+use crate::relay_core::rollout_error::RolloutError;
+use crate::releases::{Control, Difference, FieldDifference, Fields, Item, Logged, Reader, Release, millis_of};
+
+/// Of a resource whose fields are shown, in bytes.
+const LARGEST: usize = 4 << 20;
 
 impl RelayCore {
     /// What was done, the last first. It may take as long as a store takes.
@@ -23,14 +22,18 @@ impl RelayCore {
         let mut entries = Vec::new();
         for releases in asked {
             let scope = releases.rollout.scope();
-            let logged = releases.with_stored(|stored| stored.log())?;
-            entries.extend(logged.into_iter().map(|logged| entry(&scope, logged)));
+            let logged = releases.reader().map_or(Ok(Vec::new()), |reader| reader.log())?;
+            // Of one scope it is as it was done, whatever clocks said.
+            let mut last = 0;
+            entries.extend(logged.into_iter().map(|logged| {
+                last = last.max(millis_of(logged.said.at));
+                (last, entry(&scope, logged))
+            }));
         }
-        // The clocks of several relays differ: of one scope, it is as it was done.
-        entries.sort_by(|one, other| (other.at, &one.scope, other.number).cmp(&(one.at, &other.scope, one.number)));
+        entries.sort_by(|(one_at, one), (other_at, other)| (other_at, other.number).cmp(&(one_at, one.number)));
         let more = entries.len().saturating_sub(page(query.limit));
         entries.truncate(page(query.limit));
-        Ok(Audit { entries, more })
+        Ok(Audit { entries: entries.into_iter().map(|(_, entry)| entry).collect(), more })
     }
 
     /// What one release has otherwise than another. It may take as long as a store takes.
@@ -41,15 +44,13 @@ impl RelayCore {
         let releases = self.releases_in(query.scope.as_deref())?;
         let control = releases.control();
         let (from, to) = compared(query, &control)?;
-        let manifests = |stored: &mut Stored| Ok::<_, StoredError>((stored.manifest(from)?, stored.manifest(to)?));
-        let (before, after) = releases.with_stored(manifests)?;
+        let reader = releases.reader().ok_or(RolloutError::NothingToCompare("this scope has no release yet"))?;
+        let (before, after) = (reader.manifest(from)?, reader.manifest(to)?);
         let (difference, most) = (Difference::between(&before, &after), page(query.limit));
-        let told: Vec<_> = difference.changed.iter().take(most).copied().collect();
-        // Nothing is decoded while releases wait for it.
-        let bodies = releases.with_stored(|stored| told.iter().map(|items| bodies(stored, *items)).collect::<Vec<_>>());
         let few = |items: &[&Item]| items.iter().take(most).map(|item| resource(item)).collect::<Vec<_>>();
         let (added, removed) = (few(&difference.added), few(&difference.removed));
-        let changed: Vec<_> = told.into_iter().zip(bodies).map(|(of, bodies)| changed(fields, of, bodies)).collect();
+        let changed = difference.changed.iter().take(most).map(|of| changed(&reader, fields, *of));
+        let changed: Vec<_> = changed.collect();
         let all = difference.added.len() + difference.changed.len() + difference.removed.len();
         Ok(ReleaseDiff {
             scope: releases.rollout.scope(),
@@ -99,24 +100,18 @@ fn resource(item: &Item) -> ReleasedResource {
     }
 }
 
-/// What a resource was and is; nothing where that is the same.
-fn bodies(stored: &mut Stored, (before, after): (&Item, &Item)) -> Result<Option<[Bytes; 2]>, String> {
-    if before.body == after.body {
-        return Ok(None);
-    }
-    let body = |item: &Item, stored: &mut Stored| stored.body(item.body).map_err(|error| error.to_string());
-    Ok(Some([body(before, stored)?, body(after, stored)?]))
-}
-
-fn changed(
-    fields: &Fields,
-    (before, after): (&Item, &Item),
-    bodies: Result<Option<[Bytes; 2]>, String>,
-) -> ChangedResource {
-    let shown = bodies.and_then(|bodies| match bodies {
-        Some([before, after]) => fields.between(&before, &after).map_err(|error| error.to_string()),
-        None => Ok(FieldDifference::default()),
-    });
+fn changed(reader: &Reader, fields: &Fields, (before, after): (&Item, &Item)) -> ChangedResource {
+    let body = |item: &Item| match reader.body(item.body) {
+        Ok(body) if body.len() > LARGEST => Err("it is too large".to_owned()),
+        Ok(body) => Ok(body),
+        Err(error) => Err(error.to_string()),
+    };
+    let shown = match before.body == after.body {
+        true => Ok(FieldDifference::default()),
+        false => {
+            body(before).and_then(|before| fields.between(&before, &body(after)?).map_err(|error| error.to_string()))
+        }
+    };
     let hidden = shown.as_ref().err().cloned();
     ChangedResource {
         after: resource(after),

@@ -7,7 +7,7 @@ use crate::api::{
 };
 use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
-use crate::relay_core::rollout::Releases;
+use crate::relay_core::rollout::{Releases, Told};
 use crate::relay_core::stream_entry::StreamEntry;
 use crate::releases::{Candidate, Control, Kept, Progress, Release, Said, Stage, Stages, millis_of};
 
@@ -23,12 +23,8 @@ impl RelayCore {
             streams.iter().filter(is_served).count()
         };
         let scope = |(at, releases): (usize, &Arc<Releases>)| {
-            // What clients go by: the store knows it a moment before.
-            let control = releases.control();
-            let (mark, kept, damaged) = releases.with_stored(|stored| {
-                let damaged = stored.damaged().iter().map(|damage| format!("{}: {}", damage.key, damage.problem));
-                (stored.mark(), stored.releases(), damaged.collect())
-            });
+            let Told { control, mark, kept, damaged, unsaved } = releases.told();
+            let damaged = damaged.iter().map(|damage| format!("{}: {}", damage.key, damage.problem)).collect();
             let candidate = control.candidate().map(|candidate| candidate.release);
             let clients = ServedCounts {
                 stable: served(at, control.stable()),
@@ -46,18 +42,20 @@ impl RelayCore {
                 kept: kept.into_iter().map(kept_release).collect(),
                 clients,
                 damaged,
+                unsaved,
             }
         };
-        api::Releases { scopes: all.iter().enumerate().map(scope).collect(), orders: None }
+        api::Releases { scopes: all.iter().enumerate().map(scope).collect(), orders: None, instance: self.instance() }
     }
 }
 
 fn status(candidate: &Candidate, control: &Control, stages: &Stages) -> CandidateStatus {
     let (state, by) = match &candidate.progress {
+        // It does not go on when nothing is frozen any more, either.
+        Progress::Halted(by) => (CandidateState::Halted, Some(by)),
         _ if control.frozen().is_some() => (CandidateState::Frozen, None),
         Progress::Open => (CandidateState::Open, None),
         Progress::Held(by) => (CandidateState::Held, Some(by)),
-        Progress::Halted(by) => (CandidateState::Halted, Some(by)),
     };
     CandidateStatus {
         release: candidate.release.to_string(),

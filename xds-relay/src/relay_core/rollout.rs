@@ -15,8 +15,11 @@ use xdstp_uri::ResourceName;
 use crate::config::Rollout;
 use crate::lock::lock;
 use crate::relay_core::rollout::health::{Health, Heard};
+use crate::relay_core::rollout_error::RolloutError;
 use crate::relay_core::track::Track;
-use crate::releases::{Applied, Control, Instance, Order, Release, Settling, Stored, StoredError};
+use crate::releases::{
+    Act, Applied, Control, Damage, Instance, Kept, Order, Reader, Release, Settling, Stored, StoredError,
+};
 
 mod health;
 mod looking;
@@ -65,6 +68,20 @@ struct Served {
     candidate: Option<(Release, Arc<Track>)>,
     /// What clients did since it was looked at how they are.
     heard: Heard,
+    told: Told,
+    reader: Option<Reader>,
+}
+
+/// What is told of releases.
+#[derive(Clone, Default)]
+pub(crate) struct Told {
+    pub(crate) control: Control,
+    /// Of that.
+    pub(crate) mark: String,
+    pub(crate) kept: Vec<Kept>,
+    pub(crate) damaged: Vec<Damage>,
+    /// How many orders are not in the store yet.
+    pub(crate) unsaved: usize,
 }
 
 impl Releases {
@@ -113,9 +130,15 @@ impl Releases {
         lock(&self.served).control.clone()
     }
 
-    /// Looks at what is kept, while nothing of it changes. It may take as long as the store takes.
-    pub(crate) fn with_stored<T>(&self, look: impl FnOnce(&mut Stored) -> T) -> T {
-        look(&mut lock(&self.state).stored)
+    /// What is told of them, all as it was at one moment. A store that is slow is not waited for.
+    pub(crate) fn told(&self) -> Told {
+        let served = lock(&self.served);
+        Told { control: served.control.clone(), ..served.told.clone() }
+    }
+
+    /// What was done, and what is kept, as it was a moment ago: whoever reads it holds nothing up.
+    pub(crate) fn reader(&self) -> Option<Reader> {
+        lock(&self.served).reader.clone()
     }
 
     /// Whether some may be served another release since this was asked last.
@@ -144,7 +167,14 @@ impl Releases {
         }
     }
 
-    /// What somebody orders is done, and served: if all is still as the mark says, where there is one. What the mark is since, is
+    /// What is not in the store yet is written, if that can be.
+    pub(crate) fn flush(&self) {
+        if let Err(error) = lock(&self.state).stored.flush(&self.rollout.stages) {
+            tracing::error!(scope = self.rollout.scope(), "what was ordered last is forgotten as this ends: {error}");
+        }
+    }
+
+    /// What somebody orders is done, and served: if somebody wants it still as it is its turn, and if all is still as the mark says, where there is one. What the mark is since, is
     /// returned.
     ///
     /// # Errors
@@ -153,15 +183,27 @@ impl Releases {
         &self,
         order: &Order,
         mark: Option<&str>,
+        is_wanted: &dyn Fn() -> bool,
         now: Instant,
-    ) -> Result<(Applied, String), StoredError> {
+    ) -> Result<(Applied, String), RolloutError> {
         let done = {
-            let stored = &mut lock(&self.state).stored;
+            let state = &mut *lock(&self.state);
+            if !is_wanted() {
+                return Err(RolloutError::GivenUp);
+            }
+            // What cannot be read is not what everybody is to have.
+            if let Act::Rollback { to: Some(to) } = order.act
+                && state.stored.has(to)
+                && !state.contents.contains_key(&to)
+            {
+                let content = self.read(state, to)?;
+                state.contents.insert(to, content);
+            }
             let applied = match mark {
-                Some(mark) => stored.apply_at(order, mark, &self.rollout.stages),
-                None => stored.apply(order, &self.rollout.stages),
+                Some(mark) => state.stored.apply_at(order, mark, &self.rollout.stages),
+                None => state.stored.apply(order, &self.rollout.stages),
             };
-            (applied?, stored.mark())
+            (applied?, state.stored.mark())
         };
         self.show(now);
         Ok(done)

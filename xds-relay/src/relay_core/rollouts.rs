@@ -13,43 +13,9 @@ use crate::config::Rollout;
 use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::rollout::Releases;
+use crate::relay_core::rollout_error::RolloutError;
 use crate::relay_core::stream_entry::StreamEntry;
-use crate::releases::{Applied, Control, ControlError, Instance, Order, Release, ReleaseError, Stages, StoredError};
-
-/// Why there are no releases of a scope, or what was ordered is not done.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RolloutError {
-    /// Its origin is asked for what clients want, so that it is never known what all of it is.
-    #[error("the releases of {0}: its origin is a server; expected one that has all there is, such as files")]
-    Asked(String),
-    /// There are none.
-    #[error("there are no releases of {0}")]
-    NoReleases(String),
-    /// There are several, and none is named.
-    #[error("there are releases of several scopes; expected one of {0}")]
-    Several(String),
-    /// There is no release to compare with another.
-    #[error("there is nothing to compare: {0}")]
-    NothingToCompare(&'static str),
-    /// An order says what no such order does.
-    #[error("{0}")]
-    Order(&'static str),
-    /// That is no release.
-    #[error("`{text}`: {error}")]
-    NoRelease {
-        /// What was meant for one.
-        text: String,
-        /// Why it is not.
-        error: ReleaseError,
-    },
-    /// They are there already.
-    #[error("there are releases of {0} already")]
-    Twice(String),
-    /// They cannot be kept, or it is not to be.
-    #[error(transparent)]
-    Stored(#[from] StoredError),
-}
+use crate::releases::{Applied, Control, ControlError, Instance, Order, Release, Stages, StoredError};
 
 impl RelayCore {
     /// From now on what the origin of a scope has is released by stages. What the store keeps of that is served at once, whether the
@@ -92,6 +58,11 @@ impl RelayCore {
         }
     }
 
+    /// What was ordered last is written, if it could not be before: this is to end.
+    pub fn flush_releases(&self) {
+        lock(&self.releases).clone().iter().for_each(|releases| releases.flush());
+    }
+
     /// From now on releases stay as they are: the streams are being ended, and that clients are gone says nothing of what they were
     /// served.
     pub fn end_releases(&self) {
@@ -103,7 +74,7 @@ impl RelayCore {
     /// # Errors
     /// Why it is not done.
     pub fn order_release(&self, authority: Option<&str>, order: &Order, now: Instant) -> Result<Applied, RolloutError> {
-        let (applied, _) = self.releases_of(authority)?.order(order, None, now)?;
+        let (applied, _) = self.releases_of(authority)?.order(order, None, &|| true, now)?;
         self.look_at_tracks(false);
         Ok(applied)
     }
@@ -118,11 +89,12 @@ impl RelayCore {
         scope: Option<&str>,
         order: impl FnOnce(&Stages) -> Result<Order, ControlError>,
         mark: Option<&str>,
+        is_wanted: &dyn Fn() -> bool,
         now: Instant,
     ) -> Result<(String, Applied, String), RolloutError> {
         let releases = self.releases_in(scope)?;
         let order = order(&releases.rollout.stages).map_err(StoredError::from)?;
-        let (applied, mark) = releases.order(&order, mark, now)?;
+        let (applied, mark) = releases.order(&order, mark, is_wanted, now)?;
         self.look_at_tracks(false);
         Ok((releases.rollout.scope(), applied, mark))
     }

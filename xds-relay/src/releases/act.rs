@@ -7,7 +7,7 @@ use crate::releases::manifest::millis;
 use crate::releases::release::Release;
 
 /// How much of a person's name is remembered, and of a reason, in bytes.
-const NAME: usize = 256;
+const NAME: usize = 512;
 const REASON: usize = 1024;
 
 /// Which relay, among relays: a number that it draws when it starts.
@@ -125,7 +125,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// What somebody wants done. Of a reason 1 KiB is remembered, of a name 256 bytes.
+    /// What somebody wants done. Of a reason 1 KiB is remembered, of a name 512 bytes.
     pub fn new(act: Act, by: By, why: impl Into<String>, at: SystemTime) -> Self {
         let by = match by {
             By::Person(name) => By::Person(cut(name, NAME)),

@@ -26,6 +26,7 @@ mod sweep;
 mod tests;
 
 pub use self::log::Logged;
+pub use self::read::Reader;
 
 /// The releases of one scope, in a [`Store`] that others may have, too.
 ///
@@ -66,7 +67,7 @@ pub struct Stored {
     control: Control,
     unsaved: Vec<Order>,
     /// Those that there is a record of: whole, or begun.
-    releases: BTreeMap<Release, ReleaseRecord>,
+    releases: BTreeMap<Release, Arc<ReleaseRecord>>,
     /// The bodies of each part that is there.
     parts: HashMap<BodyHash, Vec<BodyHash>>,
     /// Those that are there.
@@ -168,7 +169,7 @@ impl Stored {
     pub fn releases(&self) -> Vec<Kept> {
         let mut whole: Vec<_> = self.releases.iter().filter(|(_, record)| record.complete).collect();
         whole.sort_by_key(|(_, record)| std::cmp::Reverse(record.number));
-        let kept = |(release, record): (&Release, &ReleaseRecord)| Kept {
+        let kept = |(release, record): (&Release, &Arc<ReleaseRecord>)| Kept {
             release: *release,
             at: time_of(record.at),
             from: record.from.clone(),
@@ -188,7 +189,7 @@ impl Stored {
         }
         for entry in self.store.list(&self.keys.releases())?.entries {
             match self.whole_or_begun(&entry) {
-                Ok((release, record)) => _ = self.releases.insert(release, record),
+                Ok((release, record)) => _ = self.releases.insert(release, Arc::new(record)),
                 Err(problem) => self.damaged.push(Damage::new(entry.key, problem)),
             }
         }

@@ -2,17 +2,19 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener as StdListener, UnixStream as StdStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixSocket};
 use xdstp_client::UnixAddress;
 
 /// How long it may take until it is one's turn to begin to listen, which takes others no time.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How many connections may wait to be accepted.
+const WAITING: u32 = 128;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// The file of a socket, if it has one: removed with this, unless it is somebody else's by then.
@@ -22,11 +24,11 @@ pub(crate) struct SocketFile {
 }
 
 impl SocketFile {
-    /// Listens at an address.
+    /// Listens at an address, and for this user alone, if it is private.
     ///
     /// # Errors
     /// Somebody listens there, something else is there, or the system says no.
-    pub(super) fn bind(address: &UnixAddress) -> io::Result<(UnixListener, Self)> {
+    pub(super) fn bind(address: &UnixAddress, is_private: bool) -> io::Result<(UnixListener, Self)> {
         let socket = address.socket_addr()?;
         // Until this one listens: whoever found the same left behind would replace it.
         let _turn = address.path().map(turn_in_directory_of).transpose()?;
@@ -43,22 +45,36 @@ impl SocketFile {
                 _ => return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens on it")),
             }
         }
-        let listener = StdListener::bind_addr(&socket).map_err(|error| match error.kind() {
+        let bound = match address.path().filter(|_| is_private) {
+            Some(path) => bind_private(path),
+            None => StdListener::bind_addr(&socket).and_then(|listener| {
+                listener.set_nonblocking(true)?;
+                UnixListener::from_std(listener)
+            }),
+        };
+        let listener = bound.map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => io::Error::new(error.kind(), "another process listens on it"),
             _ => error,
         })?;
-        listener.set_nonblocking(true)?;
         let mine = address.path().map(|path| {
             let there = fs::symlink_metadata(path)?;
             Ok::<_, io::Error>((path.to_owned(), there.dev(), there.ino()))
         });
         let file = Self { address: address.clone(), mine: mine.transpose()? };
-        Ok((UnixListener::from_std(listener)?, file))
+        Ok((listener, file))
     }
 
     pub(super) fn address(&self) -> &UnixAddress {
         &self.address
     }
+}
+
+/// Nobody connects before it is for this user alone.
+fn bind_private(path: &Path) -> io::Result<UnixListener> {
+    let socket = UnixSocket::new_stream()?;
+    socket.bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    socket.listen(WAITING)
 }
 
 /// Has those that begin to listen in a directory do so one after the other: the turn ends when this is closed.
@@ -93,7 +109,7 @@ mod tests {
     use super::*;
 
     fn bind(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
-        SocketFile::bind(&UnixAddress::at(path).unwrap())
+        SocketFile::bind(&UnixAddress::at(path).unwrap(), false)
     }
 
     #[tokio::test]
@@ -159,9 +175,12 @@ mod tests {
     #[tokio::test]
     async fn an_abstract_name_is_in_use_as_long_as_somebody_listens() {
         let address: UnixAddress = format!("unix-abstract:xds-relay-test-{}", std::process::id()).parse().unwrap();
-        let first = SocketFile::bind(&address).unwrap();
-        assert_eq!(SocketFile::bind(&address).map(drop).unwrap_err().to_string(), "another process listens on it");
+        let first = SocketFile::bind(&address, false).unwrap();
+        assert_eq!(
+            SocketFile::bind(&address, false).map(drop).unwrap_err().to_string(),
+            "another process listens on it"
+        );
         drop(first);
-        SocketFile::bind(&address).unwrap();
+        SocketFile::bind(&address, false).unwrap();
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use xds_relay::api::{OrderDone, Ordered, ReleaseOrder};
 use xds_relay::config::Rollout;
 use xds_relay::relay_core::RolloutError;
-use xds_relay::releases::{Act, By, OnHalt, Order, Progress, Stage, Stages, Transition, Who};
-use xds_relay::state::Memory;
+use xds_relay::releases::{Act, By, OnHalt, Order, Progress, Release, Stage, Stages, Transition, Who};
+use xds_relay::state::{Memory, Op, Store as _};
 use xds_transport::wire::Node;
 
 use crate::support::{CLUSTERS, DELTA, ENDPOINTS, LISTENERS, Protocol, SECOND, SOTW, World, file};
@@ -244,4 +245,49 @@ fn an_origin_that_is_asked_has_no_releases() {
     let rollout = Rollout::new(Some("example.com"), Stages::default());
     let error = world.relays[0].core.roll_out(rollout, Arc::<Memory>::default(), world.now).unwrap_err();
     assert!(error.to_string().starts_with("the releases of xdstp://example.com: its origin is a server"), "{error}");
+}
+
+/// What is set is a release, be it the first or the candidate.
+fn release_of(world: &mut World, files: &[(&str, &str)]) -> Release {
+    set(world, 0, files);
+    world.advance(3 * SECOND);
+    let control = world.relays[0].core.release_control(None).unwrap();
+    control.candidate().map(|candidate| candidate.release).or(control.stable()).unwrap()
+}
+
+/// As somebody orders it, who waits for it or not.
+fn ordered(world: &World, order: &ReleaseOrder, waits: bool) -> Result<OrderDone, RolloutError> {
+    let now = (world.now, world.wall());
+    world.relays[0].core.order_releases(order, "ann", None, &|| waits, now)
+}
+
+#[test]
+fn what_is_kept_and_cannot_be_read_is_not_rolled_back_to() {
+    let (mut world, store) = world();
+    let first = release_of(&mut world, &[(CLUSTERS, "a@1")]);
+    let second = release_of(&mut world, &[(CLUSTERS, "a@2")]);
+    order(&mut world, Act::Stage { at: 2 }).unwrap();
+    let control = world.relays[0].core.release_control(None).unwrap();
+    assert_eq!((control.stable(), first == second), (Some(second), false));
+    let bodies = store.list("").unwrap().entries.into_iter().filter(|entry| entry.key.contains("/body/"));
+    let torn: Vec<_> = bodies.map(|entry| Op::put(entry.key, "torn")).collect();
+    let _ = store.commit(&torn, &[]).unwrap();
+
+    let back = ReleaseOrder { order: Ordered::Rollback, to: Some(first.to_string()), ..ReleaseOrder::default() };
+    let error = ordered(&world, &back, true).unwrap_err();
+    assert!(error.to_string().contains("its hash is another"), "{error}");
+    assert_eq!(world.relays[0].core.release_control(None).unwrap(), control, "nothing changed");
+}
+
+#[test]
+fn what_nobody_waits_for_any_more_and_what_is_for_another_relay_is_not_done() {
+    let (mut world, _) = world();
+    release_of(&mut world, &[(CLUSTERS, "a@1")]);
+    let freeze = ReleaseOrder::default();
+    assert!(matches!(ordered(&world, &freeze, false), Err(RolloutError::GivenUp)));
+    let elsewhere = ReleaseOrder { instance: Some("0123".to_owned()), ..freeze.clone() };
+    assert!(matches!(ordered(&world, &elsewhere, true), Err(RolloutError::OtherRelay { .. })));
+    assert_eq!(world.relays[0].core.release_control(None).unwrap().frozen(), None);
+    let here = ReleaseOrder { instance: Some(world.relays[0].core.instance()), ..freeze };
+    assert_eq!(ordered(&world, &here, true).unwrap().done, "frozen");
 }

@@ -203,9 +203,27 @@ async fn who_may_not_order_is_told_so_and_pages_take_no_orders() {
     let stream = TcpStream::connect(at).await.unwrap();
     assert_eq!(exchange(stream, &format!("{POST}{bearer}"), &freeze).await.0, 200);
     // Nothing shows who it was but the name.
-    assert_eq!(told(&relay, |scope| scope.frozen.is_some()).await.frozen.unwrap().by, "ann");
+    assert_eq!(told(&relay, |scope| scope.frozen.is_some()).await.frozen.unwrap().by, "ann (by a token)");
     let (_, metrics) = page(&relay, "/metrics").await;
     assert!(metrics.contains("xds_relay_downstream_denied_total{reason=\"admin\"} 2\n"), "{metrics}");
+
+    // By which names it is reached counts anew, and so do its tokens.
+    let at_host = async |host: &str, token: &str| {
+        let head = format!("{POST}\r\nauthorization: Bearer {token}\r\nhost: {host}\r\ncontent-length: 2\r\n\r\n{{}}");
+        let mut stream = TcpStream::connect(at).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        in_time(stream.read_exact(&mut answer)).await.unwrap();
+        String::from_utf8_lossy(&answer[9..]).into_owned()
+    };
+    assert_eq!([at_host("localhost", TOKEN).await, at_host("evil.example", TOKEN).await], ["422", "421"]);
+    let mut config = relay.reloader.config();
+    config.admin_hosts = vec!["relay.example".to_owned()];
+    relay.reloader.apply(config).unwrap();
+    assert_eq!([at_host("localhost", TOKEN).await, at_host("relay.example", TOKEN).await], ["421", "422"]);
+    fs::write(directory.join("tokens"), "another-0123456789abcdef").unwrap();
+    in_time(async { while at_host("relay.example", TOKEN).await != "401" {} }).await;
+    assert_eq!(at_host("relay.example", "another-0123456789abcdef").await, "422");
 }
 
 #[tokio::test]

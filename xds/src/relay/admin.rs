@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -61,6 +61,17 @@ impl FromStr for Address {
         let has_port =
             address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
         has_port.then(|| Self::Tcp(address.to_owned())).ok_or_else(|| "expected host:port or unix:/path".to_owned())
+    }
+}
+
+impl Address {
+    /// Whether it may be on another machine: what a name stands for is not looked up.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        let Self::Tcp(address) = self else { return false };
+        let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        !host.eq_ignore_ascii_case("localhost")
+            && !host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
     }
 }
 
@@ -135,7 +146,8 @@ impl Admin<'_> {
         let (status, body) = parted(&answer).ok_or_else(|| refused("that is no HTTP".to_owned()))?;
         match status {
             200 => serde_json::from_slice(body).map_err(|error| refused(error.to_string())),
-            400 | 404 | 409 | 412 | 503 if request.body.is_some() => {
+            // A page is no answer to an order.
+            400 | 404 | 409 | 412 | 413 | 415 | 422 | 503 if request.body.is_some() && !body.starts_with(b"<") => {
                 Err(Failure::NotDone(String::from_utf8_lossy(body).trim_end().to_owned()))
             }
             status => {
@@ -143,6 +155,12 @@ impl Admin<'_> {
                 Err(refused(format!("HTTP {status}: {}", words.trim_end())))
             }
         }
+    }
+
+    /// What it answered, in what it is.
+    pub(super) fn read<T: DeserializeOwned>(self, told: serde_json::Value) -> Result<T, Failure> {
+        serde_json::from_value(told)
+            .map_err(|error| Failure::Refused { address: self.address.to_string(), words: error.to_string() })
     }
 
     /// The same, where it may be that there is no such thing.
@@ -278,6 +296,17 @@ mod tests {
         assert_eq!("127.0.0.1:18001".parse(), tcp("127.0.0.1:18001"));
         assert_eq!("http://[::1]:1/".parse(), tcp("[::1]:1"));
         assert_eq!("unix:/run/x".parse(), Ok(Address::Unix("/run/x".into())));
+        for (text, is_elsewhere) in [
+            ("127.0.0.1:1", false),
+            ("[::1]:1", false),
+            ("LocalHost:1", false),
+            ("unix:/x", false),
+            ("10.0.0.1:1", true),
+            ("localhost.example:1", true),
+            ("[fe80::1]:1", true),
+        ] {
+            assert_eq!(text.parse::<Address>().unwrap().is_elsewhere(), is_elsewhere, "{text}");
+        }
         for text in ["", "localhost", ":1", "a:b", "unix:x", "unix:"] {
             assert!(text.parse::<Address>().is_err(), "{text}");
         }

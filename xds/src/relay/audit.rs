@@ -28,7 +28,7 @@ impl Args {
         let limit = self.limit.to_string();
         let told: Value =
             of_releases(admin.get("audit", &[("scope", self.scope.as_deref()), ("limit", Some(&limit))]))?;
-        let audit: Audit = serde_json::from_value(told.clone()).unwrap_or_default();
+        let audit: Audit = admin.read(told.clone())?;
         let now = millis(SystemTime::now());
         match form {
             Form::Json => {

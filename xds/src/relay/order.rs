@@ -22,7 +22,7 @@ pub(super) struct Ordering {
     #[arg(long, value_name = "NAME", env = "USER")]
     by: String,
     /// Only if nothing was done since the releases had this mark
-    #[arg(long, value_name = "MARK")]
+    #[arg(long, value_name = "MARK", value_parser = mark)]
     mark: Option<String>,
     /// Where orders are taken: host:port, or unix:/path; the socket that the admin pages tell of without it
     #[arg(long, value_name = "ADDRESS")]
@@ -85,20 +85,28 @@ impl Ordering {
         form: Form,
         out: &mut impl Write,
     ) -> Done {
-        let address = match &self.orders {
-            Some(address) => address.clone(),
-            None => taken_at(admin)?,
+        let (address, instance) = match &self.orders {
+            Some(address) => (address.clone(), None),
+            None => taken_at(admin).map(|(address, instance)| (address, Some(instance)))?,
         };
+        if self.orders_token.is_some() && address.is_elsewhere() {
+            let words =
+                "a token is not sent in clear text to another machine: expected a loopback address, or unix:/path";
+            return Err(Failure::NotDone(words.to_owned()));
+        }
         let at = Admin { address: &address, token: self.orders_token.as_ref(), ..admin };
         let (scope, by, why) = (self.scope.clone(), self.by.clone(), self.why.clone());
-        let order = more(ReleaseOrder { scope, order, by, why, ..ReleaseOrder::default() });
+        let order = more(ReleaseOrder { scope, instance, order, by, why, ..ReleaseOrder::default() });
         let done: OrderDone = at.order(&order, self.mark.as_deref())?;
         match form {
             Form::Json => json(out, &done)?,
             Form::Text => {
                 writeln!(out, "{}: {}; mark {}", visible(&done.scope), visible(&done.done), visible(&done.mark))?;
                 if !done.is_kept {
-                    writeln!(out, "what is kept cannot be written: it is so on this relay, and is written later")?;
+                    writeln!(
+                        out,
+                        "what is kept cannot be written now: it is so on this relay, and is forgotten if that ends before"
+                    )?;
                 }
             }
         }
@@ -106,14 +114,19 @@ impl Ordering {
     }
 }
 
-/// The socket that the admin pages tell of. What they say of a port is not gone by: who answers there is not known, and would be told
+/// The socket that the admin pages tell of, and of which relay it is: they may be those of another machine. What they say of a port is not gone by: who answers there is not known, and would be told
 /// a token.
-fn taken_at(admin: Admin<'_>) -> Result<Address, Failure> {
-    let Releases { orders, .. } = admin.get("releases", &[])?;
+fn taken_at(admin: Admin<'_>) -> Result<(Address, String), Failure> {
+    let Releases { orders, instance, .. } = admin.get("releases", &[])?;
     let said = orders
         .ok_or_else(|| Failure::NotDone("this relay takes no orders: `orders` of its configuration".to_owned()))?;
     match said.parse() {
-        Ok(address @ Address::Unix(_)) => Ok(address),
+        Ok(address @ Address::Unix(_)) => Ok((address, instance)),
         _ => Err(Failure::NotDone(format!("orders are taken at {}: say so with --orders", visible(&said)))),
     }
+}
+
+fn mark(text: &str) -> Result<String, String> {
+    let is_mark = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if is_mark { Ok(text.to_owned()) } else { Err("expected a mark, as `xds relay releases` tells it".to_owned()) }
 }

@@ -29,7 +29,7 @@ impl Args {
     pub(super) fn run(&self, admin: Admin<'_>, form: Form, out: &mut impl Write) -> Done {
         let query = [("scope", self.scope.as_deref()), ("from", self.from.as_deref()), ("to", self.to.as_deref())];
         let told: Value = of_releases(admin.get("releases/diff", &query))?;
-        let diff: ReleaseDiff = serde_json::from_value(told.clone()).unwrap_or_default();
+        let diff: ReleaseDiff = admin.read(told.clone())?;
         match form {
             Form::Json => json(out, &told)?,
             Form::Text => text(out, &diff)?,

@@ -27,7 +27,7 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
     if let Some(scopes) = told.get_mut("scopes").and_then(Value::as_array_mut) {
         scopes.retain(|told| args.scope.as_ref().is_none_or(|scope| told.get("scope").is_some_and(|is| is == scope)));
     }
-    let Releases { scopes, .. } = serde_json::from_value(told.clone()).unwrap_or_default();
+    let Releases { scopes, .. } = admin.read(told.clone())?;
     if scopes.is_empty() {
         let scope = args.scope.as_ref().map_or_else(String::new, |scope| format!(" of {scope}"));
         return Err(Failure::Absent(format!(

@@ -13,7 +13,7 @@ use super::order::Ordering;
 use super::{Done, Form, json};
 use crate::ask::seconds;
 use crate::exit;
-use crate::show::visible;
+use crate::show::{complain, visible};
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(500);
@@ -59,9 +59,12 @@ struct Wait {
     /// Of this scope: xdstp://AUTHORITY, or old-style; it may be left out where there is one
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
-    /// For this release; the one that is under way without it, and if none is, that is well
+    /// For this release; the one that is under way without it, and if none is, what is stable is well
     #[arg(long, value_name = "RELEASE")]
     release: Option<String>,
+    /// For another one than this: what was stable before something new was made
+    #[arg(long, value_name = "RELEASE", conflicts_with = "release")]
+    not: Option<String>,
     /// For how long at most
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
     within: Duration,
@@ -98,27 +101,36 @@ enum End {
 impl Wait {
     fn run(&self, admin: Admin<'_>, form: Form, out: &mut impl Write) -> Result<ExitCode, Failure> {
         let begun = Instant::now();
-        let mut release = self.release.clone();
+        let (mut release, mut looked) = (self.release.clone(), begun);
         loop {
             let scope = match self.look(admin) {
                 Ok(scope) => scope,
                 Err(failure @ (Failure::Unreachable { .. } | Failure::Refused { .. })) => {
-                    crate::show::complain(visible(&failure.to_string()));
+                    // A relay may be started again meanwhile.
+                    if looked.elapsed() < admin.timeout && begun.elapsed() < self.within {
+                        sleep(LOOK);
+                        continue;
+                    }
+                    complain(visible(&failure.to_string()));
                     return Ok(UNKNOWN.into());
                 }
                 Err(failure) => return Err(failure),
             };
-            let waits_for = release.get_or_insert_with(|| now_under_way(&scope));
-            let end = ended_as(&scope, waits_for);
+            looked = Instant::now();
+            release = release.or_else(|| self.under_way(&scope));
+            let end = release.as_ref().and_then(|release| ended_as(&scope, release));
             if end.is_none() && begun.elapsed() < self.within {
                 sleep(LOOK);
                 continue;
             }
             let words = end.map_or_else(|| format!("not stable within {:?}", self.within), |end| words(end, &scope));
-            match form {
-                Form::Json => json(out, &scope)?,
-                Form::Text => writeln!(out, "{}: {}", visible(waits_for), visible(&words))?,
-            }
+            // How it ended is told by the code, whoever reads the words.
+            let _ = match form {
+                Form::Json => json(out, &scope),
+                Form::Text => {
+                    writeln!(out, "{}: {}", visible(release.as_deref().unwrap_or("no release")), visible(&words))
+                }
+            };
             return Ok(match end {
                 Some(End::Stable) => ExitCode::SUCCESS,
                 Some(End::Left) | None => exit::wrong(),
@@ -126,6 +138,12 @@ impl Wait {
                 Some(End::Frozen) => FROZEN.into(),
             });
         }
+    }
+
+    /// The release that is on its way to everybody, or is with everybody.
+    fn under_way(&self, scope: &ReleasedScope) -> Option<String> {
+        let candidate = scope.candidate.as_ref().map(|candidate| &candidate.release);
+        candidate.or(scope.stable.as_ref()).filter(|release| self.not.as_ref() != Some(release)).cloned()
     }
 
     fn look(&self, admin: Admin<'_>) -> Result<ReleasedScope, Failure> {
@@ -141,12 +159,6 @@ impl Wait {
     }
 }
 
-/// The release that is on its way to everybody, or is with everybody.
-fn now_under_way(scope: &ReleasedScope) -> String {
-    let candidate = scope.candidate.as_ref().map(|candidate| candidate.release.clone());
-    candidate.or_else(|| scope.stable.clone()).unwrap_or_default()
-}
-
 /// Whether and how that release is not under way any more, or does not go on.
 fn ended_as(scope: &ReleasedScope, release: &str) -> Option<End> {
     if scope.stable.as_deref() == Some(release) {
@@ -158,7 +170,10 @@ fn ended_as(scope: &ReleasedScope, release: &str) -> Option<End> {
         Some(CandidateState::Frozen) => Some(End::Frozen),
         Some(_) => None,
         // It may not have come yet, or was there, and another one is.
-        None => scope.kept.iter().any(|kept| kept.release == release).then_some(End::Left),
+        None => {
+            let was_there = scope.kept.iter().any(|kept| kept.release == release);
+            (was_there || scope.refused.iter().any(|refused| refused == release)).then_some(End::Left)
+        }
     }
 }
 
@@ -205,7 +220,18 @@ mod tests {
             assert_eq!(ended_as(&scope(stable, candidate), "b"), end, "{stable} {candidate:?}");
         }
         assert_eq!(ended_as(&scope("a", None), "c"), None, "it may come");
-        assert_eq!(now_under_way(&scope("a", Some(("b", Open)))), "b");
-        assert_eq!(now_under_way(&scope("a", None)), "a");
+        let refused = ReleasedScope { refused: vec!["c".to_owned()], ..scope("a", None) };
+        assert_eq!(ended_as(&refused, "c"), Some(End::Left));
+        let wait = |not: Option<&str>| Wait { scope: None, release: None, not: not.map(str::to_owned), within: LOOK };
+        for (not, stable, candidate, is) in [
+            (None, "a", Some(("b", Open)), Some("b")),
+            (None, "a", None, Some("a")),
+            (Some("a"), "a", None, None),
+            (Some("a"), "a", Some(("b", Open)), Some("b")),
+            (Some("a"), "b", None, Some("b")),
+        ] {
+            assert_eq!(wait(not).under_way(&scope(stable, candidate)).as_deref(), is, "{not:?}");
+        }
+        assert_eq!(wait(None).under_way(&ReleasedScope::default()), None, "it may come");
     }
 }

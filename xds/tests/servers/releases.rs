@@ -105,10 +105,29 @@ fn releases_are_compared_frozen_taken_back_and_waited_for_and_it_is_known_by_who
     let waited = relay.told(&["rollout", "wait", "--release", candidate]);
     assert_eq!((waited.code, waited.out), (1, format!("{candidate}: not under way any more\n")));
 
+    // What removes much waits for somebody to look at it.
+    let many: Vec<_> = (0..20).map(|at| format!("c{at}")).collect();
+    write(relay.directory.path(), &many.iter().map(|name| (&**name, 1)).collect::<Vec<_>>());
+    relay.once(|scope| scope["candidate"].is_object());
+    assert_eq!(relay.told(&[&["rollout", "promote"], &because[..]].concat()).code, 0);
+    let many = relay.once(|scope| scope["candidate"].is_null())["stable"].as_str().unwrap().to_owned();
+    write(relay.directory.path(), &[("c0", 1)]);
+    let waited = relay.told(&["rollout", "wait", "--not", &many]);
+    assert_eq!((waited.code, waited.out.ends_with(": halted: it removes much\n")), (3, true), "{}", waited.out);
+    assert_eq!(relay.told(&["releases"]).code, 1);
+    assert_eq!(relay.told(&[&["rollback"], &because[..]].concat()).code, 0);
+    let back = relay.told(&[&["rollback", "--to", stable], &because[..]].concat());
+    assert_eq!(back.code, 0, "{}", back.err);
+    let diff = relay.told(&["diff", "--from", &many, "--to", stable]);
+    assert!(diff.out.contains("it removes much: ") && diff.out.contains("- Cluster c19\n"), "{}", diff.out);
+    let elsewhere =
+        relay.told(&[&["freeze", "--orders", "10.0.0.1:1", "--orders-token", "Cargo.toml"], &because[..]].concat());
+    assert!(elsewhere.code == 1 && elsewhere.err.contains("not sent in clear text"), "{}", elsewhere.err);
+
     let audit = relay.told(&["audit", "-o", "json", "--limit", "3"]);
     let entries = objects(&audit);
     let done: Vec<_> = entries.iter().map(|entry| entry["done"].clone()).collect();
-    assert_eq!(done, ["rolled back", "held", "in stage 2"]);
+    assert_eq!(done, ["rolled back", "rolled back", "removes much"]);
     assert!(entries[0]["by"].as_str().unwrap().starts_with("ann (uid "), "{}", entries[0]);
     assert_eq!((&entries[0]["why"], &entries[0]["release"]), (&json!("a test"), &json!(stable)));
     let text = relay.told(&["audit"]);
@@ -128,6 +147,6 @@ fn where_no_orders_are_taken_or_nobody_answers_it_is_said() {
     assert_eq!(away.code, 5, "{}", away.err);
     // The admin pages take none.
     let pages = relay.told(&["freeze", "--by", "ann", "--why", "a test", "--orders", &relay.admin]);
-    assert_eq!(pages.code, 1, "{}", pages.err);
+    assert_eq!(pages.code, 3, "{}", pages.err);
     assert_eq!(relay.told(&["freeze", "--by", "ann"]).code, 2, "a reason is wanted");
 }

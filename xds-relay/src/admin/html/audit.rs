@@ -12,7 +12,7 @@ use crate::api::{AuditEntry, AuditQuery};
 
 pub(super) async fn page(State(pages): State<Pages>, asked: Asked<AuditQuery>) -> Response {
     let twin = asked.at("/api/v1/audit");
-    show(pages, move |relay| {
+    show(pages.of_past(), move |relay| {
         let body = match relay.release_audit(&asked.query) {
             Ok(audit) => html! {
                 @if audit.entries.is_empty() { p { "Nothing was done with releases." } }

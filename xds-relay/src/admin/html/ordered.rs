@@ -38,7 +38,7 @@ pub(in crate::admin) async fn order(
         Ok(Form(pressed)) => pressed,
         Err(error) => return failure(error.status(), "It is not done", &error.body_text()),
     };
-    let order = ReleaseOrder { scope: Some(scope), order, stage, by, why, to: None };
+    let order = ReleaseOrder { scope: Some(scope), order, stage, by, why, to: None, instance: None };
     if let Err(problem) = check(&order) {
         return failure(StatusCode::BAD_REQUEST, "It is not done", &problem);
     }

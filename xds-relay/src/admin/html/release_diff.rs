@@ -12,7 +12,7 @@ use crate::api::{ChangedResource, DiffQuery, ReleaseDiff, ReleasedResource};
 
 pub(super) async fn page(State(pages): State<Pages>, asked: Asked<DiffQuery>) -> Response {
     let twin = asked.at("/api/v1/releases/diff");
-    show(pages, move |relay| {
+    show(pages.of_past(), move |relay| {
         let body = match relay.release_diff(&asked.query) {
             Ok(diff) => difference(&diff),
             Err(error) => html! { p.wrong { (error) } },

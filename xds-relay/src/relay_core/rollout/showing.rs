@@ -8,10 +8,10 @@ use xds_transport::Frame;
 use xdstp_client::federation::Held;
 
 use super::health::Heard;
-use super::{Releases, State};
+use super::{Releases, State, Told};
 use crate::lock::lock;
 use crate::relay_core::track::Track;
-use crate::releases::{Control, Item, Release, StoredError};
+use crate::releases::{Control, Item, Reader, Release, StoredError};
 
 /// A candidate that is new, if there is one.
 type Shown = Option<(Release, Arc<Track>, Vec<Held>)>;
@@ -43,6 +43,14 @@ impl Releases {
         let before = {
             let state = &mut *lock(&self.state);
             let control = state.stored.control().clone();
+            let told = Told {
+                mark: state.stored.mark(),
+                kept: state.stored.releases(),
+                damaged: state.stored.damaged().to_vec(),
+                unsaved: state.stored.unsaved(),
+                ..Told::default()
+            };
+            let reader = state.stored.reader();
             let (is_stable, is_candidate) = (control.stable(), control.candidate().map(|of| of.release));
             if is_stable != state.shown {
                 stable = is_stable.and_then(|release| self.content(state, release));
@@ -57,7 +65,7 @@ impl Releases {
                 }));
             }
             state.contents.retain(|release, _| Some(*release) == is_stable || Some(*release) == is_candidate);
-            self.serve(control, candidate.as_ref()).map(|Left { heard, candidate: before }| {
+            self.serve(control, (told, reader), candidate.as_ref()).map(|Left { heard, candidate: before }| {
                 let begins = candidate.as_ref().and_then(|shown| Some(shown.as_ref()?.0));
                 state.health.hear(heard, now);
                 state.health.begin(begins, is_stable, now);
@@ -76,8 +84,9 @@ impl Releases {
 
     /// Clients go by this from now on; if there is another candidate, or none any more, what clients did before is returned, and what
     /// was served.
-    fn serve(&self, control: Control, candidate: Option<&Shown>) -> Option<Left> {
+    fn serve(&self, control: Control, (told, reader): (Told, Reader), candidate: Option<&Shown>) -> Option<Left> {
         let served = &mut *lock(&self.served);
+        (served.told, served.reader) = (told, Some(reader));
         if served.control != control {
             served.control = control;
             self.has_changed.store(true, Ordering::Release);
@@ -101,7 +110,7 @@ impl Releases {
         Some(content)
     }
 
-    fn read(&self, state: &mut State, release: Release) -> Result<Vec<Held>, StoredError> {
+    pub(super) fn read(&self, state: &mut State, release: Release) -> Result<Vec<Held>, StoredError> {
         let manifest = state.stored.manifest(release)?;
         let mut content = Vec::with_capacity(manifest.items().len());
         for item in manifest.items() {

@@ -45,15 +45,12 @@ pub struct Logged {
 }
 
 impl Stored {
-    /// What was done, as it was done: the last thousand changes. What is damaged is left out.
+    /// What was done: see [`Reader::log`](super::Reader::log).
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn log(&self) -> Result<Vec<Logged>, StoredError> {
-        let entries = self.store.list(&self.keys.log())?.entries;
-        let mut read: Vec<_> = entries.iter().filter_map(|entry| logged(&entry.key, &entry.value)).collect();
-        read.sort_by_key(|entry| entry.number);
-        Ok(read)
+        self.reader().log()
     }
 
     /// What is written of an order that was done.
@@ -87,7 +84,8 @@ impl Stored {
     }
 }
 
-fn logged(key: &str, value: &[u8]) -> Option<Logged> {
+/// None of what is damaged.
+pub(super) fn logged(key: &str, value: &[u8]) -> Option<Logged> {
     let record: EntryRecord = unseal(key, value).ok()?;
     let release = record.release.as_deref().and_then(release);
     Some(Logged { number: record.number, said: record.said?.said(), what: record.what, release })

@@ -1,6 +1,10 @@
 //! Orders: each is one transaction, which is done if the control value is as it was, and considered anew if not.
 
+use prost::Message as _;
+use sha2::{Digest as _, Sha256};
 use xdstp_client::state::{Commit, Compare, Op};
+
+use crate::hex::hex;
 
 use crate::releases::act::{Act, Order, Transition};
 use crate::releases::control::Control;
@@ -37,12 +41,17 @@ impl Stored {
         self.apply_as(order, Some(mark), stages)
     }
 
-    /// What tells the control value from those before and after: another one after each change, here or in the store.
+    /// What tells the control value from those before and after: another one after each change, here or in the store. A store that is
+    /// put back to what it was counts anew, and what is so then is another.
     pub fn mark(&self) -> String {
-        match self.unsaved.len() {
-            0 => self.revision.to_string(),
-            unsaved => format!("{}+{unsaved}", self.revision),
-        }
+        let record = ControlRecord::of(&self.scope, &self.control, self.changes).encode_to_vec();
+        let hash = Sha256::digest(record);
+        format!("{}-{}", self.revision, hex(hash.get(..4).unwrap_or_default()))
+    }
+
+    /// How many orders are done here, and are not in the store yet.
+    pub fn unsaved(&self) -> usize {
+        self.unsaved.len()
     }
 
     /// Tells the store what was done while it was away; whether there was anything. What others did meanwhile comes first.

@@ -70,7 +70,7 @@ impl Stored {
         let whole = Op::put(&*key, seal(&key, &record));
         self.is_unread = true;
         [ops, pieces, vec![whole]].into_iter().try_for_each(|ops| self.write(ops))?;
-        self.releases.insert(release, record);
+        self.releases.insert(release, record.into());
         self.parts.extend(parts.into_iter().map(|(part, _, bodies)| (part, bodies)));
         self.bodies.extend(manifest.items().iter().map(|item| item.body));
         self.sweep(release)?;

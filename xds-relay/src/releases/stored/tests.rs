@@ -18,6 +18,7 @@ use crate::releases::types::Types;
 mod away;
 mod contended;
 mod damage;
+mod marks;
 
 const SCOPE: &str = "xdstp://example.com";
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";

@@ -4,13 +4,13 @@ use super::*;
 
 /// A store that does so many commits, and then none.
 #[derive(Clone)]
-struct Away {
+pub(super) struct Away {
     inner: Memory,
     left: Arc<AtomicI64>,
 }
 
 impl Away {
-    fn after(inner: &Memory, commits: i64) -> Self {
+    pub(super) fn after(inner: &Memory, commits: i64) -> Self {
         Self { inner: inner.clone(), left: Arc::new(AtomicI64::new(commits)) }
     }
 
