@@ -10,6 +10,7 @@ mod builder;
 mod causes;
 mod certificates;
 mod check;
+mod checks;
 mod client_rules;
 mod client_status;
 pub mod config;

@@ -45,6 +45,7 @@ pub use self::loops::{LoopError, Seen};
 pub use self::node_group::{EveryNode, NodeGrouping, ShareBy};
 pub use self::quotas::LimitError;
 pub use self::resources_view::Found;
+pub use self::rollout::Checked;
 pub use self::rollout_error::RolloutError;
 pub use self::stream_entry::ServedStream;
 pub use self::streams::{AdmitError, Admitted};

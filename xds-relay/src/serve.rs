@@ -15,6 +15,7 @@ use crate::admin::{self, Secured};
 use crate::admin_access::AdminAccess;
 use crate::bearers;
 use crate::certificates::{Certificates, sections};
+use crate::checks;
 use crate::client_rules::ClientRules;
 use crate::client_status;
 use crate::config::{Address, Config};
@@ -212,12 +213,13 @@ impl Relay {
                 None => std::future::pending().await,
             }
         };
+        let following = async { tokio::join!(following, checks::follow(&core)) };
         tokio::pin!(grpc, admin, sweeping, following, reaching, telling);
         tokio::select! {
             () = &mut grpc => return Ok(()),
             result = &mut admin => return Ok(result?),
             () = &mut sweeping => {}
-            () = &mut following => {}
+            _ = &mut following => {}
             () = &mut reaching => {}
             () = &mut telling => {}
             () = shutdown => {}
@@ -252,7 +254,7 @@ impl Relay {
             () = draining => {}
             result = &mut admin => result?,
             () = &mut sweeping => {}
-            () = &mut following => {}
+            _ = &mut following => {}
             () = &mut reaching => {}
         }
         if core.has_releases() {

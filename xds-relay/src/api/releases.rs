@@ -75,6 +75,9 @@ pub struct CandidateStatus {
     /// When it goes on to the next stage, if it does by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub due: Option<u64>,
+    /// What was said of it last, where somebody is asked (`halt.check`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
     /// Who has it wait, or what halted it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<SaidOf>,

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
+use http::Uri;
 use serde_json::{Value, json};
 use xdstp_uri::ResourceName;
 
@@ -206,7 +207,18 @@ fn halt(node: &yaml::Node) -> Result<Halt, Error> {
             *threshold = said;
         }
     }
+    halt.check = node.field("check", check)?;
     Ok(halt)
+}
+
+fn check(node: &yaml::Node) -> Result<Uri, Error> {
+    let text = node.text()?;
+    let uri = text.parse::<Uri>().ok().filter(|uri| uri.scheme_str() == Some("http"));
+    let uri = uri.filter(|uri| uri.authority().is_some_and(|of| !of.host().is_empty() && !of.as_str().contains('@')));
+    uri.map_or_else(
+        || node.refuse(format!("`{text}`: expected http://HOST:PORT/PATH, such as http://127.0.0.1:9000/ok")),
+        Ok,
+    )
 }
 
 fn on_halt(node: &yaml::Node) -> Result<OnHalt, Error> {
@@ -235,7 +247,7 @@ pub(super) fn written(rollout: &Rollout, time: fn(Duration) -> Value) -> Value {
         };
         json!({ key: who, "hold": time(*hold) })
     };
-    json!({
+    let mut written = json!({
         "scope": rollout.scope(),
         "settle": time(*settle),
         "stages": stages.iter().map(stage).collect::<Vec<_>>(),
@@ -249,7 +261,11 @@ pub(super) fn written(rollout: &Rollout, time: fn(Duration) -> Value) -> Value {
             OnHalt::Rollback => "rollback",
         },
         "all_types": *types == Types::All,
-    })
+    });
+    if let (Some(check), Some(Value::Object(halt))) = (&halt.check, written.get_mut("halt")) {
+        halt.insert("check".to_owned(), json!(check.to_string()));
+    }
+    written
 }
 
 #[cfg(test)]
@@ -269,7 +285,7 @@ mod tests {
         let read = config("[{ scope: old-style }]").unwrap().rollout;
         assert_eq!(read, [Rollout::new(None, Stages::default())]);
         let all = "[{ scope: 'xdstp://a.example', settle: 5s, on_halt: rollback, all_types: true, halt: { rejected: 3, silent: 2%, \
-                   lost: never }, stages: [{ match: { metadata.canary: true, locality.zone: a }, hold: 1m }, { percent: 0.5 }, \
+                   lost: never, check: 'http://127.0.0.1:9000/ok?a=b' }, stages: [{ match: { metadata.canary: true, locality.zone: a }, hold: 1m }, { percent: 0.5 }, \
                    { percent: 100% }] }, { scope: old-style }, { scope: 'xdstp://x%25y' }]";
         let config = config(all).unwrap();
         let [first, _, third] = config.rollout.as_slice() else { panic!("three") };
@@ -305,7 +321,15 @@ mod tests {
                 "[{ scope: old-style, halt: { rejected: 0 } }]",
                 "3:49: rollout[0].halt.rejected: `0`: expected a number from 1",
             ),
-            ("[{ scope: old-style, halt: { check: x } }]", "3:39: rollout[0].halt.check: unknown field `check`"),
+            ("[{ scope: old-style, halt: { chek: x } }]", "3:39: rollout[0].halt.chek: unknown field `chek`"),
+            (
+                "[{ scope: old-style, halt: { check: x } }]",
+                "3:46: rollout[0].halt.check: `x`: expected http://HOST:PORT",
+            ),
+            (
+                "[{ scope: old-style, halt: { check: 'https://a/b' } }]",
+                "3:46: rollout[0].halt.check: `https://a/b`: expected http://HOST:PORT",
+            ),
             ("[{ scope: old-style, on_halt: stop }]", "3:40: rollout[0].on_halt: `stop`: expected hold or rollback"),
             (&stage("{}"), "3:40: rollout[0].stages[0]: expected match or percent"),
             (

@@ -36,7 +36,10 @@ impl RelayCore {
                 mark,
                 stages: rollout.stages.iter().map(stage).collect(),
                 stable: control.stable().map(|release| release.to_string()),
-                candidate: control.candidate().map(|candidate| status(candidate, &control, &rollout.stages)),
+                candidate: control.candidate().map(|candidate| {
+                    let check = releases.check_words(candidate.release);
+                    CandidateStatus { check, ..status(candidate, &control, &rollout.stages) }
+                }),
                 frozen: control.frozen().map(said),
                 refused: control.refused().iter().map(Release::to_string).collect(),
                 kept: kept.into_iter().map(kept_release).collect(),
@@ -65,6 +68,7 @@ fn status(candidate: &Candidate, control: &Control, stages: &Stages) -> Candidat
         state,
         due: control.due(stages).map(millis_of),
         said: by.map(said),
+        check: None,
     }
 }
 

@@ -14,6 +14,7 @@ use xdstp_uri::ResourceName;
 
 use crate::config::Rollout;
 use crate::lock::lock;
+use crate::relay_core::rollout::checking::LastChecked;
 use crate::relay_core::rollout::health::{Health, Heard};
 use crate::relay_core::rollout_error::RolloutError;
 use crate::relay_core::track::Track;
@@ -21,11 +22,13 @@ use crate::releases::{
     Act, Applied, Control, Damage, Instance, Kept, Order, Reader, Release, Settling, Stored, StoredError,
 };
 
+mod checking;
 mod health;
 mod looking;
 mod publishing;
 mod showing;
 
+pub use checking::Checked;
 pub(crate) use health::ClientName;
 
 /// The releases of a scope, as they are served.
@@ -68,6 +71,7 @@ struct Served {
     candidate: Option<(Release, Arc<Track>)>,
     /// What clients did since it was looked at how they are.
     heard: Heard,
+    checked: Option<LastChecked>,
     told: Told,
     reader: Option<Reader>,
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
+use http::Uri;
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::{Origin as _, Scope};
 use xdstp_client::state::Store;
@@ -12,7 +13,7 @@ use xdstp_uri::ResourceName;
 use crate::config::Rollout;
 use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
-use crate::relay_core::rollout::Releases;
+use crate::relay_core::rollout::{Checked, Releases};
 use crate::relay_core::rollout_error::RolloutError;
 use crate::relay_core::stream_entry::StreamEntry;
 use crate::releases::{Applied, Control, ControlError, Instance, Order, Release, Stages, StoredError};
@@ -55,6 +56,20 @@ impl RelayCore {
                 releases.tick(look.as_ref(), now, wall);
             }
             self.look_at_tracks(false);
+        }
+    }
+
+    /// Of which candidates is to be asked whether all is well with them, and where; by which of the releases they are.
+    pub(crate) fn checks(&self) -> Vec<(usize, Release, Uri)> {
+        let all = lock(&self.releases).clone();
+        let checks = all.iter().enumerate().filter_map(|(at, releases)| Some((at, releases.to_check()?)));
+        checks.map(|(at, (release, uri))| (at, release, uri)).collect()
+    }
+
+    /// That was said of a candidate.
+    pub fn is_checked(&self, at: usize, release: Release, checked: Checked, now: Instant) {
+        if let Some(releases) = lock(&self.releases).get(at).cloned() {
+            releases.is_checked(release, checked, now);
         }
     }
 

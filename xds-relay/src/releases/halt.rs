@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use http::Uri;
+
 use crate::releases::stage::Percent;
 
 /// When a candidate halts.
@@ -27,6 +29,8 @@ pub struct Halt {
     pub silent: Threshold,
     /// How many of the clients that were served it have gone since, and have not come back.
     pub lost: Threshold,
+    /// Who is asked over and over, by HTTP, whether all is well: whatever but 200 halts it. While nothing is said it stays in its stage.
+    pub check: Option<Uri>,
 }
 
 /// How much is too much.
@@ -50,7 +54,7 @@ pub struct ThresholdError(());
 impl Default for Halt {
     /// The first refusal halts it, and nothing else does.
     fn default() -> Self {
-        Self { rejected: Threshold::Count(1), silent: Threshold::Never, lost: Threshold::Never }
+        Self { rejected: Threshold::Count(1), silent: Threshold::Never, lost: Threshold::Never, check: None }
     }
 }
 

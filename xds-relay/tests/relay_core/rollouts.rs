@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xds_relay::api::{OrderDone, Ordered, ReleaseOrder};
 use xds_relay::config::Rollout;
-use xds_relay::relay_core::RolloutError;
+use xds_relay::relay_core::{Checked, RolloutError};
 use xds_relay::releases::{Act, By, OnHalt, Order, Progress, Release, Stage, Stages, Transition, Who};
 use xds_relay::state::{Memory, Op, Store as _};
 use xds_transport::wire::Node;
@@ -245,6 +245,46 @@ fn an_origin_that_is_asked_has_no_releases() {
     let rollout = Rollout::new(Some("example.com"), Stages::default());
     let error = world.relays[0].core.roll_out(rollout, Arc::<Memory>::default(), world.now).unwrap_err();
     assert!(error.to_string().starts_with("the releases of xdstp://example.com: its origin is a server"), "{error}");
+}
+
+#[test]
+fn what_somebody_says_of_a_candidate_halts_it_and_silence_keeps_it_in_its_stage() {
+    let well = || Checked::Well;
+    let silent = || Checked::Nothing("nobody is there".to_owned());
+    let (mut world, _) = world_with(|mut rollout| {
+        rollout.halt.check = Some("http://127.0.0.1:9000/ok".parse().unwrap());
+        rollout
+    });
+    let first = release_of(&mut world, &[(CLUSTERS, "a@1")]);
+    let second = release_of(&mut world, &[(CLUSTERS, "a@2")]);
+    let stage = |world: &World| {
+        let candidate = world.relays[0].core.release_control(None).unwrap().candidate().cloned();
+        candidate.map(|candidate| (candidate.stage, matches!(candidate.progress, Progress::Halted(_))))
+    };
+    let said = |world: &mut World, of: Release, checked: Checked, seconds: u32| {
+        world.relays[0].core.is_checked(0, of, checked, world.now);
+        world.advance(seconds * SECOND);
+    };
+    world.advance(120 * SECOND);
+    assert_eq!(stage(&world), Some((0, false)), "nobody has said anything");
+    said(&mut world, second, silent(), 120);
+    said(&mut world, first, well(), 2);
+    assert_eq!(stage(&world), Some((0, false)), "nothing was said of this one");
+    said(&mut world, second, well(), 2);
+    assert_eq!(stage(&world), Some((1, false)));
+    // What was said is no answer for long.
+    world.advance(120 * SECOND);
+    assert_eq!(stage(&world), Some((1, false)));
+    said(&mut world, second, Checked::NotWell("it says 503".to_owned()), 2);
+    assert_eq!(stage(&world), Some((1, true)));
+    let halted = world.relays[0].core.released().scopes.remove(0).candidate.unwrap();
+    assert_eq!((halted.said.unwrap().why, halted.check), ("it says 503".to_owned(), Some("it says 503".to_owned())));
+    let third = release_of(&mut world, &[(CLUSTERS, "a@3")]);
+    assert_eq!(stage(&world), Some((0, false)), "that was not said of this one");
+    for _ in 0..20 {
+        said(&mut world, third, well(), 10);
+    }
+    assert_eq!(stage(&world), None, "it is stable");
 }
 
 /// What is set is a release, be it the first or the candidate.

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use bytes::Bytes;
 use prost::Message;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use xds_relay::api::{CandidateState, ReleasedScope, Releases};
 use xds_relay::{Config, Relay};
 use xds_transport::Protocol;
@@ -131,4 +133,43 @@ async fn a_relay_does_not_start_without_what_is_released() {
     let error = error.to_string();
     assert!(error.starts_with("rollout: what is released cannot be read from "), "{error}");
     assert!(error.contains("releases.redb: "), "{error}");
+}
+
+#[tokio::test]
+async fn who_is_asked_whether_all_is_well_halts_a_release_by_another_answer_than_200_and_not_by_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    fs::create_dir(directory.join("resources")).unwrap();
+    write(directory, &["a"]);
+    let (asked, answers) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), ["200 OK", "503 Service Unavailable"]);
+    let at = asked.local_addr().unwrap();
+    let text = format!(
+        "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\norigins: [{{ name: files, files: resources }}]\n\
+         state: {{ path: state }}\n\
+         rollout: [{{ scope: old-style, settle: 0s, stages: [{{ match: {{ cluster: canary }}, hold: 1h }}], \
+         halt: {{ check: 'http://{at}/ok?a=b' }} }}]\n"
+    );
+    let relay = Running::run(Relay::bind(Config::parse(directory.join("relay.yaml"), &text).unwrap()).await.unwrap());
+    told(&relay, |scope| scope.stable.is_some()).await;
+    write(directory, &["a", "b"]);
+    let check = |words: &str| {
+        let words = words.to_owned();
+        move |scope: &ReleasedScope| {
+            scope.candidate.as_ref().is_some_and(|of| of.check.as_ref().is_some_and(|check| check.contains(&words)))
+        }
+    };
+    // It takes the connection and says nothing: that is none.
+    drop(in_time(asked.accept()).await.unwrap());
+    told(&relay, check("no answer: ")).await;
+    for answer in answers {
+        let (mut io, _) = in_time(asked.accept()).await.unwrap();
+        let mut head = [0; 512];
+        let length = in_time(io.read(&mut head)).await.unwrap();
+        assert!(head[..length].starts_with(b"GET /ok?a=b HTTP/1.1\r\n"), "{:?}", &head[..length]);
+        io.write_all(format!("HTTP/1.1 {answer}\r\ncontent-length: 0\r\n\r\n").as_bytes()).await.unwrap();
+        let words = if answer.starts_with("200") { "all is well" } else { "says 503" };
+        told(&relay, check(words)).await;
+    }
+    let halted = told(&relay, |scope| scope.candidate.as_ref().unwrap().state == CandidateState::Halted).await;
+    assert_eq!(halted.candidate.unwrap().said.unwrap().why, format!("http://{at}/ok?a=b says 503 Service Unavailable"));
 }

@@ -83,12 +83,15 @@ fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()>
 }
 
 fn under_way(candidate: &CandidateStatus, clients: usize, now: u64) -> String {
-    let CandidateStatus { release, stage, stages, since, state, due, said } = candidate;
+    let CandidateStatus { release, stage, stages, since, state, due, said, check } = candidate;
     let (release, clients, since) = (visible(release), of_clients(clients), ago(*since, now));
     let mut text =
         format!("candidate {release}, stage {stage} of {stages} since {since}, {state}, served to {clients}");
     if let Some(due) = due {
         text += &format!("; it goes on in {}", short_time(due.saturating_sub(now) / 1000));
+    }
+    if let Some(check) = check {
+        text += &format!("; check: {}", visible(check));
     }
     if let Some(by) = said {
         text += &format!("; {}", words(by, now));
@@ -120,6 +123,7 @@ mod tests {
             since: 0,
             state: CandidateState::Halted,
             due: None,
+            check: Some("all is well".to_owned()),
             said: Some(said),
         };
         let kept =
@@ -137,12 +141,13 @@ mod tests {
         text(&mut out, &scope, 120_000).unwrap();
         let expected = "old-style, mark 7\n\
             stable a1, served to 9 clients\n\
-            candidate b2, stage 1 of 3 since 2m ago, halted, served to 1 client; by relay 1 1m ago: clients refused 1\n\n\
+            candidate b2, stage 1 of 3 since 2m ago, halted, served to 1 client; check: all is well; by relay 1 1m ago: clients refused 1\n\n\
             RELEASE  TAKEN   RESOURCES  FROM   IS\n\
             b2       2m ago  7          files  candidate\n\
             a1       2m ago  7          files  stable\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
-        let open = CandidateStatus { state: CandidateState::Open, due: Some(180_000), said: None, ..halted };
+        let open =
+            CandidateStatus { state: CandidateState::Open, due: Some(180_000), said: None, check: None, ..halted };
         assert!(under_way(&open, 0, 120_000).ends_with("open, served to 0 clients; it goes on in 1m"));
     }
 }

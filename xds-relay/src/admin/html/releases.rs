@@ -68,6 +68,7 @@ fn under_way(candidate: &CandidateStatus, clients: usize) -> Markup {
     html! {
         (release(&candidate.release)) " " (pill(class, &candidate.state.to_string())) ", served to " (clients)
         @if let Some(due) = candidate.due { ", goes on at " (at(due)) }
+        @if let Some(check) = &candidate.check { p { "check: " (said(check)) } }
         @if let Some(by) = &candidate.said { p { (said_by(by)) } }
     }
 }

@@ -98,8 +98,9 @@ impl Releases {
         if matches!(progress, Progress::Halted(_)) && self.rollout.on_halt == OnHalt::Hold {
             return Ok(());
         }
-        let halts = state.health.halts(release, &self.rollout.halt, now);
-        let is_due = control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
+        let checked = self.checked(release, now);
+        let halts = state.health.halts(release, &self.rollout.halt, now).or_else(|| checked.clone().err());
+        let is_due = checked == Ok(true) && control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
         let (act, why) = match (halts, is_due) {
             (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why),
             (None, true) => (Act::Advance { release }, "all is well".to_owned()),
