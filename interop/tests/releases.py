@@ -37,7 +37,8 @@ def a_listener_that_envoy_refuses_reaches_canaries_alone(bed, client):
     def start_relay():
         stages = [{"match": {"cluster": "canary"}, "hold": f"{HOLD}s"}, {"percent": 100}]
         rollout = [{"scope": "old-style", "settle": "200ms", "stages": stages}]
-        return bed.start_relay([{"name": "files", "files": str(directory)}], state={"path": "state"}, rollout=rollout)
+        origins = [{"name": "files", "files": str(directory)}]
+        return bed.start_relay(origins, state={"path": "state"}, rollout=rollout, orders="none")
 
     write(1)
     relay = start_relay()
