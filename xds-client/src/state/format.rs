@@ -1,5 +1,6 @@
 //! How what is known is written down: keys, values, and a checksum in each.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
@@ -80,6 +81,17 @@ impl ScopeId {
     pub(crate) fn key_of(&self, type_url: &TypeUrl, interest: &Interest) -> String {
         format!("{KNOWN}{}/{type_url}\0{interest}", self.0)
     }
+}
+
+impl Borrow<str> for ScopeId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The scope that a key of something known is of: what of it a [`ScopeId`] is.
+pub(crate) fn scope_of(key: &str) -> Option<&str> {
+    key.strip_prefix(KNOWN)?.split_once('/').map(|(scope, _)| scope)
 }
 
 /// What is behind a key of something known.
