@@ -163,6 +163,29 @@ fn the_record_goes_with_what_nobody_watches_any_more() {
     });
 }
 
+/// A collection has no body; what was read of it counts as what was written.
+#[test]
+fn the_record_goes_with_what_was_read_and_nobody_watches_any_more() {
+    whatever(|mut program, protocol| {
+        program.world.put(CDS, "x", "1");
+        let watches = ["*", "x"].map(|name| program.world.watch(name));
+        program.passes(SECOND);
+        assert!(program.keeps("*") && program.keeps("x"), "{protocol:?}");
+        drop(watches);
+        program.restart(protocol);
+        let watches = ["*", "x"].map(|name| program.world.watch(name));
+        program.passes(SECOND);
+        program.passes(SECOND);
+        drop(watches);
+        program.passes(SECOND);
+        assert_eq!(program.records(), 1, "{protocol:?}");
+        program.passes(605 * SECOND);
+        program.passes(SECOND);
+        let left: Vec<_> = program.keys().into_iter().filter(|key| key.starts_with(KNOWN)).collect();
+        assert_eq!((program.records(), left), (0, vec![]), "{protocol:?}");
+    });
+}
+
 #[test]
 fn a_commit_that_fails_has_a_scope_and_what_is_kept_of_it_or_neither() {
     for fails in [Fails::Undone, Fails::Done] {
