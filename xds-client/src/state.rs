@@ -15,6 +15,7 @@ mod keys;
 mod lent;
 mod memory;
 mod open;
+mod prints;
 mod read;
 mod redb;
 mod save;

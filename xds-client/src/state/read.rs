@@ -156,8 +156,7 @@ impl Read {
                 let (record, is_to_be_encrypted) = record.decrypt(&entry.key, saver.keys())?;
                 anew = is_to_be_encrypted;
                 let hash: Option<Hash> = record.body.as_slice().try_into().ok();
-                let alone = record.content.clone().map(|content| (hash_of(&content), content));
-                let body = alone.or_else(|| Some((hash?, bodies.get(&hash?)?.clone())));
+                let body = record.content.clone().or_else(|| bodies.get(&hash?).cloned());
                 (record.body.is_empty() || body.is_some()).then_some((scope, of, interest, record, body))
             });
             let Some((scope, of, interest, record, body)) = good else {
@@ -173,16 +172,17 @@ impl Read {
                 continue;
             }
             let own = body.as_ref().filter(|_| !is_secret(of.as_str()));
-            saver.bodies.read(&entry.key, own.map(|(hash, _)| (*hash, record.content.is_some())));
+            let together = record.body.as_slice().try_into().ok().filter(|_| record.content.is_none());
+            saver.bodies.read(&entry.key, own.map(|content| (&**content, together)));
             saver.scopes.add(&scope);
             if anew {
                 saver.set_secret(entry.key.clone(), record.clone());
             }
             saver.note_gone(&entry.key, record.gone);
             saver.aliases.set(&entry.key, &record.aliases);
-            let shared = body.as_ref().filter(|_| record.content.is_none()).map_or(0, |(_, body)| body.len());
+            let shared = body.as_ref().filter(|_| record.content.is_none()).map_or(0, Bytes::len);
             saver.unwanted.add(&entry.key, entry.revision, asked, entry.key.len() + entry.value.len() + shared);
-            let known = record.known(of, interest, body.map(|(_, body)| body), at);
+            let known = record.known(of, interest, body, at);
             self.loaded.entry(scope).or_default().extend(known);
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::federation::{Knows, Lack, Scope};
 use crate::state::aging::Aging;
 use crate::state::aliases::KeptAliases;
 use crate::state::bodies::{Bodies, Set};
-use crate::state::format::{Hash, Moment, Record, SAVED_KEY, ScopeId, ScopeRecord, seal, unseal};
+use crate::state::format::{Moment, Record, SAVED_KEY, ScopeId, ScopeRecord, seal, unseal};
 use crate::state::keys::Keys;
 use crate::state::scopes::KeptScopes;
 use crate::state::store::{Op, Store, StoreError};
@@ -156,19 +156,19 @@ impl Saver {
         place: &Place<'_>,
         (key, is_secret): (String, bool),
         mut record: Record,
-        body: Option<(Hash, Bytes)>,
+        body: Option<Bytes>,
         at: Moment,
     ) {
         self.aliases.set(&key, &record.aliases);
-        let content = body.as_ref().map(|(_, content)| content.clone());
-        self.bytes += content.as_ref().map_or(0, Bytes::len);
-        let Set { is_new, is_alone } = self.bodies.set(&key, body.filter(|_| !is_secret));
+        self.bytes += body.as_ref().map_or(0, Bytes::len);
+        let Set { is_new, together } = self.bodies.set(&key, body.clone().filter(|_| !is_secret));
         // Written with it: of keys of a scope without a record nobody knows when it was in use.
         if is_new && self.scopes.add(place.id) {
             self.uses(place, at);
         }
-        if is_secret || is_alone {
-            (record.body, record.content) = (Vec::new(), content);
+        match together {
+            Some(hash) => record.body = hash.to_vec(),
+            None => record.content = body,
         }
         if is_secret {
             return self.set_secret(key, record);
