@@ -337,3 +337,22 @@ fn checksum(key: &str, message: &[u8]) -> [u8; CHECKSUM] {
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What other versions of this program read and wrote.
+    #[test]
+    fn what_is_written_is_what_was_written_before() {
+        let scope = ScopeRecord { label: "x".to_owned(), used: 1, ..ScopeRecord::default() };
+        let content = Some(Bytes::from_static(b"body"));
+        let record = Record { version: "1".to_owned(), content, ..Record::default() };
+        let sealed = [seal("scope", &scope), seal("known", &record)];
+        let written = ["0a0178100105fc3f1fed65321b", "1201315204626f64790498be097dc1b5cb"];
+        assert_eq!(sealed.each_ref().map(|value| hex(value)), written);
+        assert_eq!(unseal("known", &sealed[1]), Some(record));
+        assert_eq!(unseal::<Record>("other", &sealed[1]), None);
+        assert_eq!(unseal::<Record>("known", &sealed[1][..7]), None);
+    }
+}
