@@ -6,3 +6,4 @@ cd "$(dirname "$0")"
 build
 "$bin/client-instructions"
 "$bin/watch-instructions"
+"$bin/kept-instructions"

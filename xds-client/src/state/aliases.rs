@@ -12,6 +12,10 @@ pub(crate) struct KeptAliases {
 impl KeptAliases {
     /// What is kept under a key has these aliases from now on.
     pub(crate) fn set(&mut self, key: &str, aliases: &[String]) {
+        // Most have none, and keys are long.
+        if self.of.is_empty() && aliases.is_empty() {
+            return;
+        }
         for alias in self.of.remove(key).unwrap_or_default() {
             if self.owners.get(&alias).is_some_and(|owner| owner == key) {
                 self.owners.remove(&alias);

@@ -1,5 +1,6 @@
 //! How what is known is written down: keys, values, and a checksum in each.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
@@ -78,8 +79,19 @@ impl ScopeId {
     }
 
     pub(crate) fn key_of(&self, type_url: &TypeUrl, interest: &Interest) -> String {
-        format!("{KNOWN}{}/{type_url}\0{interest}", self.0)
+        [KNOWN, &self.0, "/", type_url.as_str(), "\0", interest.as_str()].concat()
     }
+}
+
+impl Borrow<str> for ScopeId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The scope that a key of something known is of: what of it a [`ScopeId`] is.
+pub(crate) fn scope_of(key: &str) -> Option<&str> {
+    key.strip_prefix(KNOWN)?.split_once('/').map(|(scope, _)| scope)
 }
 
 /// What is behind a key of something known.
@@ -181,18 +193,17 @@ impl Moment {
 }
 
 impl Record {
-    /// What is written of what is known of a name, or of a collection; and the body, if there is one. `None` if nothing is.
-    pub(crate) fn of(known: Vec<Known<Frame>>, at: Moment) -> Option<(Self, Option<(Hash, Bytes)>)> {
+    /// What is written of what is known of a name, or of a collection, without the body; and that, if there is one. `None` if
+    /// nothing is.
+    pub(crate) fn of(known: Vec<Known<Frame>>, at: Moment) -> Option<(Self, Option<Bytes>)> {
         let mut record = Self::default();
         let mut body = None;
         for known in known {
             match known {
                 Known::Present { aliases, resource, .. } => {
                     let frame = &resource.value;
-                    let hash = hash_of(frame.any());
                     let left = |expires: std::time::Instant| expires.saturating_duration_since(at.now);
                     record = Self {
-                        body: hash.to_vec(),
                         version: resource.version.to_string(),
                         aliases: aliases.iter().map(ToString::to_string).collect(),
                         wrapper: frame.wrapper().clone(),
@@ -208,7 +219,7 @@ impl Record {
                         }
                         None => {}
                     }
-                    body = Some((hash, frame.any().clone()));
+                    body = Some(frame.any().clone());
                 }
                 Known::Gone { ago, seen, .. } => {
                     (record.gone, record.seen) = (Some(at.millis().saturating_sub(millis(ago))), seen);
@@ -218,7 +229,7 @@ impl Record {
                 _ => {}
             }
         }
-        (record != Self::default()).then_some((record, body))
+        (body.is_some() || record != Self::default()).then_some((record, body))
     }
 
     /// The same, which nobody reads without the key: none if it cannot be encrypted.
@@ -297,7 +308,8 @@ fn millis(time: Duration) -> u64 {
 
 /// A value under a key, with a checksum over both.
 pub(crate) fn seal(key: &str, message: &impl Message) -> Bytes {
-    let mut value = message.encode_to_vec();
+    let mut value = Vec::with_capacity(message.encoded_len() + CHECKSUM);
+    message.encode_raw(&mut value);
     let checksum = checksum(key, &value);
     value.extend_from_slice(&checksum);
     value.into()
@@ -305,21 +317,42 @@ pub(crate) fn seal(key: &str, message: &impl Message) -> Bytes {
 
 /// The value, if it is what was written under that key.
 pub(crate) fn unseal<M: Message + Default>(key: &str, value: &[u8]) -> Option<M> {
-    let (message, written) = value.split_at_checked(value.len().checked_sub(CHECKSUM)?)?;
-    if checksum(key, message) != written {
+    let (message, written) = value.split_last_chunk()?;
+    if checksum(key, message) != *written {
         return None;
     }
     M::decode(message).ok()
 }
 
-fn checksum(key: &str, message: &[u8]) -> Vec<u8> {
+fn checksum(key: &str, message: &[u8]) -> [u8; CHECKSUM] {
     let mut hash = Sha256::new();
     hash.update((key.len() as u64).to_be_bytes());
     hash.update(key);
     hash.update(message);
-    hash.finalize().into_iter().take(CHECKSUM).collect()
+    let hash: Hash = hash.finalize().into();
+    hash.first_chunk().copied().unwrap_or_default()
 }
+
 /// Two lowercase digits for each byte.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What other versions of this program read and wrote.
+    #[test]
+    fn what_is_written_is_what_was_written_before() {
+        let scope = ScopeRecord { label: "x".to_owned(), used: 1, ..ScopeRecord::default() };
+        let content = Some(Bytes::from_static(b"body"));
+        let record = Record { version: "1".to_owned(), content, ..Record::default() };
+        let sealed = [seal("scope", &scope), seal("known", &record)];
+        let written = ["0a0178100105fc3f1fed65321b", "1201315204626f64790498be097dc1b5cb"];
+        assert_eq!(sealed.each_ref().map(|value| hex(value)), written);
+        assert_eq!(unseal("known", &sealed[1]), Some(record));
+        assert_eq!(unseal::<Record>("other", &sealed[1]), None);
+        assert_eq!(unseal::<Record>("known", &sealed[1][..7]), None);
+    }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::oneshot;
 
-use crate::state::save::Saved;
+use crate::state::saver::Saved;
 use crate::state::store::StoreError;
 
 /// A commit is synced to the disk, which bears so many.

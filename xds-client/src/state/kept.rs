@@ -13,7 +13,7 @@ use crate::state::identity::Identities;
 use crate::state::keys::Keys;
 use crate::state::lent::Lent;
 use crate::state::read::Read;
-use crate::state::save::{Saved, Saver};
+use crate::state::saver::{Saved, Saver};
 use crate::state::store::{Store, StoreError};
 use crate::state::watched::Watched;
 

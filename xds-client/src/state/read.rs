@@ -12,7 +12,7 @@ use crate::state::format::{
     body_key, hash_of, read_key, seal, unseal,
 };
 use crate::state::identity::Identities;
-use crate::state::save::Saver;
+use crate::state::saver::Saver;
 use crate::state::store::{Op, Revision, Store, StoreError};
 use crate::state::unwanted::{Runs, UNUSED};
 
@@ -50,7 +50,7 @@ impl Read {
         let mut read = Self::default();
         let saved = store.list(SAVED_KEY)?.entries.into_iter().next().map(|entry| entry.value);
         read.saved = saved.and_then(|saved| str::from_utf8(&saved).ok()?.parse().ok()).unwrap_or_default();
-        let scopes = read.scopes(store, at, saver)?;
+        let mut scopes = read.scopes(store, at, saver)?;
         let bodies = read.bodies(store, &mut saver.bodies)?;
         read.known(store, &scopes, &bodies, at, saver)?;
         let origins = identities.whose_all();
@@ -60,10 +60,19 @@ impl Read {
         };
         let whose = scopes.iter().filter(|(id, _)| has(id)).filter_map(|(_, record)| origins.get(&record.whose));
         read.origins = whose.copied().collect();
+        // Before, there was one of each scope that was seen.
+        scopes.retain(|id, _| {
+            let is_kept = saver.scopes.has(id);
+            if !is_kept {
+                saver.add(Op::delete(id.key()));
+            }
+            is_kept
+        });
+        read.since_when(scopes, saver);
         Ok(read)
     }
 
-    /// The scopes that were in use not too long ago. Nobody says of them that they are so until somebody asks.
+    /// The scopes that were in use not too long ago.
     fn scopes(
         &mut self,
         store: &dyn Store,
@@ -74,14 +83,7 @@ impl Read {
         for entry in store.list(SCOPES)?.entries {
             let id = entry.key.strip_prefix(SCOPES).map(ScopeId::read);
             match unseal::<ScopeRecord>(&entry.key, &entry.value).zip(id) {
-                Some((mut record, id)) if record.used.saturating_add(UNUSED) >= at.seconds() => {
-                    let since = record.stale_since.unwrap_or(self.saved);
-                    if record.stale_since.replace(since).is_none() {
-                        saver.add(Op::Put(entry.key.clone(), seal(&entry.key, &record)));
-                    }
-                    self.since.insert(id.clone(), since);
-                    used.insert(id, record);
-                }
+                Some((record, id)) if record.used.saturating_add(UNUSED) >= at.seconds() => _ = used.insert(id, record),
                 Some(_) => saver.add(Op::delete(entry.key)),
                 None => {
                     self.damaged += 1;
@@ -90,6 +92,19 @@ impl Read {
             }
         }
         Ok(used)
+    }
+
+    /// Nobody says of them that they are so until somebody asks.
+    fn since_when(&mut self, scopes: BTreeMap<ScopeId, ScopeRecord>, saver: &mut Saver) {
+        for (id, mut record) in scopes {
+            let since = record.stale_since.unwrap_or(self.saved);
+            if record.stale_since.replace(since).is_none() {
+                let key = id.key();
+                let value = seal(&key, &record);
+                saver.add(Op::Put(key, value));
+            }
+            self.since.insert(id, since);
+        }
     }
 
     /// The bodies that are what they were.
@@ -141,8 +156,7 @@ impl Read {
                 let (record, is_to_be_encrypted) = record.decrypt(&entry.key, saver.keys())?;
                 anew = is_to_be_encrypted;
                 let hash: Option<Hash> = record.body.as_slice().try_into().ok();
-                let alone = record.content.clone().map(|content| (hash_of(&content), content));
-                let body = alone.or_else(|| Some((hash?, bodies.get(&hash?)?.clone())));
+                let body = record.content.clone().or_else(|| bodies.get(&hash?).cloned());
                 (record.body.is_empty() || body.is_some()).then_some((scope, of, interest, record, body))
             });
             let Some((scope, of, interest, record, body)) = good else {
@@ -157,17 +171,18 @@ impl Read {
                 saver.add(Op::delete(entry.key));
                 continue;
             }
+            let own = body.as_ref().filter(|_| !is_secret(of.as_str()));
+            let together = record.body.as_slice().try_into().ok().filter(|_| record.content.is_none());
+            saver.bodies.read(&entry.key, own.map(|content| (&**content, together)));
+            saver.scopes.add(&scope);
             if anew {
                 saver.set_secret(entry.key.clone(), record.clone());
             }
-            if let Some((hash, _)) = body.as_ref().filter(|_| !is_secret(of.as_str())) {
-                saver.bodies.read(&entry.key, *hash, record.content.is_some());
-            }
             saver.note_gone(&entry.key, record.gone);
             saver.aliases.set(&entry.key, &record.aliases);
-            let shared = body.as_ref().filter(|_| record.content.is_none()).map_or(0, |(_, body)| body.len());
+            let shared = body.as_ref().filter(|_| record.content.is_none()).map_or(0, Bytes::len);
             saver.unwanted.add(&entry.key, entry.revision, asked, entry.key.len() + entry.value.len() + shared);
-            let known = record.known(of, interest, body.map(|(_, body)| body), at);
+            let known = record.known(of, interest, body, at);
             self.loaded.entry(scope).or_default().extend(known);
         }
         Ok(())

@@ -91,7 +91,8 @@ impl Unwanted {
 
     /// Somebody asked for it, or it is not kept any more.
     pub(crate) fn remove(&mut self, key: &str) {
-        if let Some((key, written)) = self.written.remove_entry(key)
+        if !self.written.is_empty()
+            && let Some((key, written)) = self.written.remove_entry(key)
             && let Some(of) = self.in_order.remove(&(written, key))
         {
             self.leave(of);

@@ -253,6 +253,34 @@ fn what_is_known_of_an_origin_is_so_by_what_was_read_of_it() {
 }
 
 #[test]
+fn of_nodes_that_are_each_by_itself_nothing_is_written_but_of_those_that_have_something() {
+    let (mut world, store) = world(DELTA);
+    let text = text(DELTA).replace("cluster", "id");
+    world.restart(0, &text, store.clone());
+    world.put(0, ENDPOINTS, "e", "1");
+    let clients = ["n1", "n2", "n3", "n4"].map(|node| world.client(DELTA, node));
+    for (client, name) in clients.iter().zip(["e", "none", "e", "none"]) {
+        world.subscribe(*client, ENDPOINTS, &[name]);
+    }
+    world.advance(40 * SECOND);
+    let records = |store: &Memory| keys(store).iter().filter(|key| key.contains("/scope/")).count();
+    assert_eq!((world.scopes_of(0).len(), records(&store)), (4, 2));
+    // Nobody has it any more, and nobody can.
+    world.remove(0, ENDPOINTS, "e");
+    world.advance(40 * SECOND);
+    assert_eq!(records(&store), 0);
+    world.put(0, ENDPOINTS, "e", "2");
+    world.advance(5 * SECOND);
+    assert_eq!(records(&store), 2);
+    world.set_up(0, false);
+    world.restart(0, &text, store.clone());
+    let client = world.client(DELTA, "n1");
+    world.subscribe(client, ENDPOINTS, &["e"]);
+    world.advance(5 * SECOND);
+    assert_eq!(world.clients[client].held(ENDPOINTS), ["e@2"]);
+}
+
+#[test]
 fn no_secret_of_any_version_is_kept() {
     let (mut world, store) = world(DELTA);
     let of = [

@@ -6,6 +6,7 @@ mod histories;
 mod meanwhile;
 mod opening;
 mod own_store;
+mod records;
 mod selected;
 mod silences;
 mod successors;
@@ -16,9 +17,10 @@ use std::time::SystemTime;
 use prost::Message as _;
 use xds_transport::wire::DeltaDiscoveryResponse;
 
+use self::records::Checked;
 use super::*;
 use crate::ResourceStatus;
-use crate::state::{Memory, Store};
+use crate::state::Store;
 
 const SECOND: Duration = Duration::from_secs(1);
 const SECOND_SERVER: &str = "second:1";
@@ -27,7 +29,7 @@ const SDS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3
 /// A program that keeps what it knows, and starts again.
 struct Program {
     world: World,
-    store: Memory,
+    store: Checked,
     began: (Instant, SystemTime),
     features: Features,
     servers: &'static [&'static str],
@@ -46,7 +48,7 @@ impl Program {
     fn at(protocol: Protocol, features: Features, servers: &'static [&'static str]) -> Self {
         let network = Network::speaking(protocol, now());
         // A client looks at the clock when it reads what was kept.
-        let (store, began) = (Memory::default(), (network.now(), SystemTime::now()));
+        let (store, began) = (Checked::default(), (network.now(), SystemTime::now()));
         let client = client(&network, &store, protocol, (features, servers));
         let program = Self { world: World { network, client }, store, began, features, servers };
         program.save();
@@ -82,7 +84,7 @@ impl Program {
 
 fn client(
     network: &Network,
-    store: &Memory,
+    store: &Checked,
     protocol: Protocol,
     (features, servers): (Features, &[&'static str]),
 ) -> Client {

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, ThreadId};
 
 use super::*;
-use crate::state::{Commit, Compare, Keeping, Listing, Op, Revision, Saved, StoreError, Watch as Changes};
+use crate::state::{Commit, Compare, Keeping, Listing, Memory, Op, Revision, Saved, StoreError, Watch as Changes};
 
 /// A store that is at hand, or fails, or hangs for as long as somebody has the other end of a channel.
 #[derive(Clone, Default)]

@@ -7,7 +7,7 @@ use std::thread;
 
 use super::super::own_code::unblocked;
 use super::*;
-use crate::state::{self, Commit, Compare, Listing, Op, Revision, StoreError};
+use crate::state::{self, Commit, Compare, Listing, Memory, Op, Revision, StoreError};
 
 /// A store that does something whenever it is asked for anything.
 struct Calls<F>(Memory, F);
