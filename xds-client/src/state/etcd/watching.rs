@@ -1,0 +1,159 @@
+//! What is done to a range of keys, told as it is done, by one member or another.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::select;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+use tonic::Streaming;
+
+use super::client::Client;
+use super::failure::Failure;
+use super::history::History;
+use super::link::Connection;
+use super::messages::{RangeRequest, RangeResponse, WatchCreateRequest, WatchRequest, WatchResponse};
+use super::range::KeyRange;
+use super::revisions::Revisions;
+use super::rpc::Calls;
+use crate::backoff::Backoff;
+use crate::state::changes::Changes;
+use crate::state::store::{Op, Revision};
+use crate::upstream::random;
+
+/// How long is waited before a watch is begun again: at first, and at most.
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// A watch that has begun.
+pub(super) struct Watching {
+    client: Client,
+    range: KeyRange,
+    /// How much of each key is the store's prefix.
+    cut: usize,
+    changes: Arc<Changes>,
+    /// All that was done until then was told.
+    after: Revision,
+    /// Of which history that is.
+    number: u64,
+    begun: Option<Begun>,
+    backoff: Backoff,
+}
+
+struct Begun {
+    answers: Streaming<WatchResponse>,
+    number: u64,
+    connection: Connection,
+}
+
+impl Watching {
+    /// Begins to tell `changes` what is done after a revision.
+    pub(super) async fn begin(
+        client: Client,
+        range: KeyRange,
+        cut: usize,
+        after: Revision,
+        changes: Arc<Changes>,
+    ) -> Result<Self, Failure> {
+        let begun = begin(&client, &range, after).await?;
+        let (number, backoff) = (begun.number, Backoff::new(PAUSE, LONGEST_PAUSE));
+        Ok(Self { client, range, cut, changes, after, number, begun: Some(begun), backoff })
+    }
+
+    /// Goes on until nobody watches any more. All that comes is read, whoever is slow: what is not read would stop others.
+    pub(super) async fn go_on(mut self, dropped: oneshot::Receiver<()>) {
+        let mut numbers = self.client.link.history().numbers();
+        let number = self.number;
+        let changes = self.changes.clone();
+        select! {
+            _ = dropped => {}
+            () = self.tell() => changes.forget(),
+            _ = numbers.wait_for(|current| *current != number) => changes.forget(),
+        }
+    }
+
+    /// Ends when what was done cannot be told any more.
+    async fn tell(&mut self) {
+        loop {
+            let begun = match self.begun.take() {
+                Some(begun) => Ok(begun),
+                None => begin(&self.client, &self.range, self.after).await,
+            };
+            let failure = match begun {
+                Ok(begun) if begun.number != self.number => return,
+                Ok(Begun { answers, connection, .. }) => {
+                    let failure = self.hear(answers).await;
+                    self.client.link.leave(&connection).await;
+                    failure
+                }
+                Err(failure) => failure,
+            };
+            let range = String::from_utf8_lossy(&self.range.key).into_owned();
+            match failure {
+                Failure::Compacted => return,
+                Failure::Nonsense(what) => {
+                    tracing::warn!("what is told of {range:?} in etcd is not to be trusted: {what}");
+                    return;
+                }
+                other => tracing::warn!("nothing is told of {range:?} in etcd until it is asked again: {other:?}"),
+            }
+            sleep(self.backoff.next(random())).await;
+        }
+    }
+
+    /// Passes on what is told, until there is no more.
+    async fn hear(&mut self, mut answers: Streaming<WatchResponse>) -> Failure {
+        let mut revisions = Revisions::after(self.after);
+        loop {
+            let answer = match answers.message().await {
+                Ok(Some(answer)) => answer,
+                Ok(None) => return Failure::Elsewhere("it ended".to_owned()),
+                Err(status) => return Failure::of(&status),
+            };
+            self.backoff.reset();
+            let record = |revision, ops: &[Op]| self.changes.record(revision, ops);
+            let taken = revisions.take(answer, self.cut, record);
+            self.after = revisions.done();
+            if let Err(failure) = taken {
+                return failure;
+            }
+        }
+    }
+}
+
+async fn begin(client: &Client, range: &KeyRange, after: Revision) -> Result<Begun, Failure> {
+    let history = client.link.history();
+    if !history.may_have(after) {
+        return Err(Failure::Compacted);
+    }
+    let begun = client.begin(|calls| begin_by(calls, history.clone(), range.clone(), after)).await;
+    begun.map(|((answers, number), connection)| Begun { answers, number, connection })
+}
+
+async fn begin_by(
+    calls: Calls,
+    history: Arc<History>,
+    range: KeyRange,
+    after: Revision,
+) -> Result<(Streaming<WatchResponse>, u64), Failure> {
+    // 0 stands for now. Nothing is done before 1.
+    let revision = i64::try_from(after.max(1)).map_err(|_| Failure::Compacted)?;
+    let KeyRange { key, end: range_end } = range;
+    // A watch would say nothing of a revision that is still to come, as it is where etcd was put back.
+    let there = RangeRequest { key: key.clone(), range_end: range_end.clone(), limit: 1, revision, keys_only: true };
+    let before = history.seen();
+    let there: RangeResponse = calls.unary("/etcdserverpb.KV/Range", there).await?;
+    let header = there.header.ok_or(Failure::Nonsense("an answer does not say whose it is"))?;
+    let number = history.note(before, &header).number;
+    // From that revision on, which is known: what comes after it is kept whole for as long as it is kept itself.
+    let create = WatchCreateRequest { key, range_end, start_revision: revision, progress_notify: true, fragment: true };
+    let watch = WatchRequest { create: Some(create) };
+    let mut answers: Streaming<WatchResponse> = calls.streaming("/etcdserverpb.Watch/Watch", watch).await?;
+    let first = answers.message().await.map_err(|status| Failure::of(&status))?;
+    match first {
+        Some(first) if first.compact_revision > 0 => Err(Failure::Compacted),
+        Some(first) if first.canceled => Err(Failure::Elsewhere(first.cancel_reason)),
+        Some(first) if first.created => Ok((answers, number)),
+        _ => Err(Failure::Elsewhere("it did not begin".to_owned())),
+    }
+}
