@@ -15,6 +15,8 @@ mod options;
 mod range;
 mod revisions;
 mod rpc;
+#[cfg(test)]
+mod tests;
 mod thread;
 mod watching;
 

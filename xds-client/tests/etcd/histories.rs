@@ -63,7 +63,7 @@ fn where_an_earlier_state_was_put_back_all_is_to_be_listed_again() {
     let first = put(&store, "a", "1");
     let snapshot = cluster.directory.path().join("snapshot");
     cluster.control(&["snapshot", "save", snapshot.to_str().unwrap()]);
-    let last = (0..50).map(|_| put(&store, "b", "1")).last().unwrap();
+    let last = (0..50).map(|_| put(&store, "b", "1")).max().unwrap();
     let mut watch = store.watch("", last).unwrap();
     let mut old = store.watch("", first).unwrap();
     assert_eq!(seen(&mut old, 50).len(), 50);
@@ -90,7 +90,7 @@ fn where_another_cluster_is_all_is_to_be_listed_again() {
     cluster.become_another();
     assert!(is_to_list_again(&mut watch));
     let direct = cluster.store(PREFIX);
-    let there = (0..50).map(|_| put(&direct, "b", "1")).last().unwrap();
+    let there = (0..50).map(|_| put(&direct, "b", "1")).max().unwrap();
     assert!(there > last);
     proxy.mend();
     assert!(is_to_list_again(&mut late));
