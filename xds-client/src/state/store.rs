@@ -71,21 +71,6 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
-    /// Whether that may be one commit.
-    ///
-    /// # Errors
-    /// [`TooLarge`](StoreError::TooLarge): it may not.
-    pub(crate) fn check(&self, ops: &[Op], compares: &[Compare]) -> Result<(), StoreError> {
-        let keys = compares.iter().map(|compare| compare.key.len());
-        let bytes = ops.iter().map(Op::size).chain(keys).fold(0, usize::saturating_add);
-        if ops.len() <= self.ops && compares.len() <= self.compares && bytes <= self.bytes {
-            return Ok(());
-        }
-        Err(StoreError::TooLarge { ops: ops.len(), compares: compares.len(), bytes, limits: *self })
-    }
-}
-
 /// What is under a prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

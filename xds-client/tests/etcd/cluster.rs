@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -88,6 +88,12 @@ impl Cluster {
             process.kill().unwrap();
             process.wait().unwrap();
         }
+    }
+
+    /// A member does nothing any more, and its connections stay.
+    pub(crate) fn stop(&self, member: usize) {
+        let process = self.members[member].process.as_ref().unwrap();
+        assert!(Command::new("kill").args(["-STOP", &process.id().to_string()]).status().unwrap().success());
     }
 
     /// Starts a member that was ended.
@@ -184,18 +190,11 @@ pub(crate) fn until_it_answers(store: &dyn Store) {
     }
 }
 
-/// Which nobody has, and no other test in this process will be told of.
+/// Which nobody has, and no other test in this process will be told of. The system gives none of these to who connects somewhere:
+/// a member that is started again finds its own.
 fn free_ports(count: usize) -> Vec<u16> {
-    static GIVEN: Mutex<Vec<u16>> = Mutex::new(Vec::new());
-    let mut given = GIVEN.lock().unwrap();
-    let mut listeners = Vec::new();
-    while listeners.len() < count {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        if !given.contains(&port) {
-            given.push(port);
-            listeners.push(listener);
-        }
-    }
-    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + u16::try_from(std::process::id() % 100).unwrap() * 100;
+    let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::SeqCst) % 10_000);
+    ports.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).take(count).collect()
 }

@@ -37,11 +37,17 @@ fn a_leader_that_is_killed_takes_nothing_with_it_and_a_watch_misses_nothing() {
     let acknowledged = AtomicUsize::new(0);
     let done = thread::scope(|scope| {
         let writing = scope.spawn(|| write_until(&store, &acknowledged, 400));
-        while acknowledged.load(Ordering::SeqCst) < 100 {
-            thread::yield_now();
+        for enough in [100, 200, 300] {
+            while acknowledged.load(Ordering::SeqCst) < enough {
+                thread::yield_now();
+            }
+            let leader = cluster.leader();
+            cluster.kill(leader);
+            while acknowledged.load(Ordering::SeqCst) < enough + 50 {
+                thread::yield_now();
+            }
+            cluster.restart(leader);
         }
-        let leader = cluster.leader();
-        cluster.kill(leader);
         writing.join().unwrap()
     });
     let listed: BTreeMap<_, _> = entries(&store, "").into_iter().map(|(key, _, revision)| (key, revision)).collect();
@@ -108,6 +114,30 @@ fn a_member_that_is_away_or_says_nothing_is_left_for_the_next() {
     let mut watch = store.watch("", revision).unwrap();
     put(&store, "b", "1");
     assert_eq!(seen(&mut watch, 1).len(), 1);
+}
+
+#[test]
+fn a_member_that_hangs_is_left_by_calls_and_by_watches() {
+    let cluster = Cluster::start(3);
+    let store = cluster.store(PREFIX);
+    let mut watch = store.watch("", put(&store, "a", "1")).unwrap();
+    // It is the first that is tried: all connections are to it.
+    cluster.stop(0);
+    // Who led may have to be followed first.
+    until_it_answers(&store);
+    let mut number = 0;
+    let key = loop {
+        number += 1;
+        let key = number.to_string();
+        match store.commit(&[Op::put(key.clone(), "1")], &[]) {
+            Ok(_) => break key,
+            Err(error) => assert!(matches!(error, StoreError::Away(_) | StoreError::Unsure(_)), "{error}"),
+        }
+    };
+    let mut told = Vec::new();
+    while told.last() != Some(&Op::put(key.clone(), "1")) {
+        told.extend(seen(&mut watch, 1));
+    }
 }
 
 #[test]

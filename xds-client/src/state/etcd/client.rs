@@ -22,7 +22,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     pub(super) link: Arc<Link>,
-    pub(super) deadline: Duration,
+    deadline: Duration,
+    each: Duration,
 }
 
 /// What was answered.
@@ -41,6 +42,15 @@ enum Again {
 }
 
 impl Client {
+    pub(super) fn new(link: Link, deadline: Duration) -> Self {
+        Self { link: Arc::new(link), deadline, each: EACH }
+    }
+
+    /// The same, which has less time for each member.
+    pub(super) fn hurried(&self, each: Duration) -> Self {
+        Self { each: each.min(EACH), ..self.clone() }
+    }
+
     /// What is in a range of keys, and in which history that is.
     pub(super) async fn range(&self, asked: &RangeRequest) -> Result<(RangeResponse, Seen), Failure> {
         let range = |calls: Calls| {
@@ -157,7 +167,7 @@ impl Client {
         until: Instant,
         call: impl Fn(Calls) -> F,
     ) -> Result<A, Failure> {
-        let until = if again == Again::Yes { until.min(Instant::now() + EACH) } else { until };
+        let until = if again == Again::Yes { until.min(Instant::now() + self.each) } else { until };
         let late = || Err(Failure::Unsure("it was not answered in time".to_owned()));
         let answer = timeout_at(until, call(connection.calls.clone())).await.unwrap_or_else(|_| late());
         match &answer {

@@ -30,6 +30,16 @@ pub(super) fn limits(prefix: &str) -> Limits {
     Limits { ops, compares, bytes: MOST_BYTES.saturating_sub((ops + compares + 1) * (prefix.len() + EACH)) }
 }
 
+/// Whether that is one commit, and no more than these.
+pub(super) fn check(limits: Limits, ops: &[Op], compares: &[Compare]) -> Result<(), StoreError> {
+    let keys = compares.iter().map(|compare| compare.key.len());
+    let bytes = ops.iter().map(Op::size).chain(keys).fold(0, usize::saturating_add);
+    if ops.len() <= limits.ops && compares.len() <= limits.compares && bytes <= limits.bytes {
+        return Ok(());
+    }
+    Err(StoreError::TooLarge { ops: ops.len(), compares: compares.len(), bytes, limits })
+}
+
 /// What is to be done, to keys that begin with `prefix`; `None` if it cannot be so that all of `compares` hold.
 pub(super) fn txn(prefix: &str, ops: &[Op], compares: &[Compare], fence: Option<&Fence>) -> Option<TxnRequest> {
     let full = |key: &str| [prefix, key].concat().into_bytes();
@@ -41,8 +51,7 @@ pub(super) fn txn(prefix: &str, ops: &[Op], compares: &[Compare], fence: Option<
     if let Some(Fence { key, created, .. }) = fence {
         compare.push(Comparison::created(key.clone().into_bytes(), *created));
         // So that it is known whether it was that.
-        let range = RangeRequest { key: key.clone().into_bytes(), keys_only: true, ..RangeRequest::default() };
-        failure.push(RequestOp { request: Some(Requested::Range(range)) });
+        failure.push(look_at(key));
     }
     let request = |op: &Op| {
         let key = full(op.key());
@@ -61,7 +70,16 @@ pub(super) fn txn(prefix: &str, ops: &[Op], compares: &[Compare], fence: Option<
     let mut later = BTreeSet::new();
     let mut success: Vec<_> = ops.iter().rev().filter(|op| later.insert(op.key())).map(request).collect();
     success.reverse();
+    if success.is_empty() {
+        // A member that has nothing to do, and nothing to look at, compares what it has without asking a majority.
+        success.push(look_at(prefix));
+    }
     Some(TxnRequest { compare, success, failure })
+}
+
+fn look_at(key: &str) -> RequestOp {
+    let range = RangeRequest { key: key.as_bytes().to_vec(), keys_only: true, ..RangeRequest::default() };
+    RequestOp { request: Some(Requested::Range(range)) }
 }
 
 /// What became of it.
@@ -98,6 +116,13 @@ mod tests {
             panic!("{txn:?}");
         };
         assert_eq!((&*deleted.key, &*put.key, &*put.value), (&b"p/b"[..], &b"p/a"[..], &b"2"[..]));
+    }
+
+    /// Etcd takes one without any for a read that need not be up to date.
+    #[test]
+    fn what_only_compares_asks_a_majority_too() {
+        let txn = txn("p/", &[], &[Compare::absent("a")], None).unwrap();
+        assert!(matches!(&*txn.success, [RequestOp { request: Some(Requested::Range(_)) }]), "{txn:?}");
     }
 
     #[test]

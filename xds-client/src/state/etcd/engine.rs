@@ -36,7 +36,7 @@ impl Engine {
         let thread = Arc::new(Thread::start()?);
         let history = Arc::new(History::default());
         let (prefix, deadline) = (options.prefix.clone(), options.deadline);
-        let client = |options| Client { link: Arc::new(Link::new(options, history.clone())), deadline };
+        let client = |options| Client::new(Link::new(options, history.clone()), deadline);
         let calls = client(options.clone());
         Ok(Self { thread, calls, watches: client(options), prefix })
     }
@@ -60,7 +60,7 @@ impl Engine {
     }
 
     pub(super) fn commit(&self, ops: &[Op], compares: &[Compare], fence: Option<&Fence>) -> Result<Commit, StoreError> {
-        self.limits().check(ops, compares)?;
+        commit::check(self.limits(), ops, compares)?;
         let Some(txn) = commit::txn(&self.prefix, ops, compares, fence) else { return Ok(Commit::Conflict) };
         let client = self.calls.clone();
         let answer = self.run(async move { client.txn(&txn).await })?;

@@ -143,12 +143,16 @@ async fn keep(
     until: Arc<Mutex<Option<Instant>>>,
     mut dropped: oneshot::Receiver<()>,
 ) {
+    // Another member is to be asked before it is too late.
+    let hurried = client.hurried(ttl / 5);
     let keep = async {
+        let mut pause = ttl / 3;
         loop {
-            sleep(ttl / 3).await;
+            sleep(pause).await;
             let asked = Instant::now();
             let kept: Result<LeaseKeepAliveResponse, _> =
-                client.ask_first("/etcdserverpb.Lease/LeaseKeepAlive", LeaseRequest { id }).await;
+                hurried.ask_first("/etcdserverpb.Lease/LeaseKeepAlive", LeaseRequest { id }).await;
+            pause = if kept.is_ok() { ttl / 3 } else { ttl / 20 };
             let Ok(kept) = kept else { continue };
             let kept = of_seconds(kept.ttl).and_then(|ttl| asked.checked_add(ttl));
             *lock(&until) = kept;

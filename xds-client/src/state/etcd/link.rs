@@ -75,7 +75,9 @@ impl Link {
                     let there = Connection { calls, seen, member: index, number: state.made };
                     return Ok(state.connection.insert(there).clone());
                 }
-                Err(Failure::Elsewhere(why) | Failure::Unsure(why)) => reasons.push(format!("{}: {why}", member.uri())),
+                Err(Failure::Elsewhere(why) | Failure::Unsure(why) | Failure::Stranger(why)) => {
+                    reasons.push(format!("{}: {why}", member.uri()))
+                }
                 Err(refused) => return Err(refused),
             }
         }

@@ -9,6 +9,7 @@ use crate::tls::Tls;
 
 /// How often a member is pinged that has something to answer: as often as etcd bears it, and half of that.
 const KEEPALIVE: Duration = Duration::from_secs(10);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Where a cluster of etcd is, which keys of it are used, and who we are to it.
@@ -61,7 +62,7 @@ pub enum EtcdOptionsError {
 
 impl EtcdOptions {
     /// A cluster whose members are at these addresses, `http://host:port`, or `https` for TLS by whom the system trusts; they are
-    /// tried in turn. All keys that are used begin with `prefix`.
+    /// tried in turn. All keys that are used begin with `prefix`, and of these all may be.
     ///
     /// # Errors
     /// There is no address, one is none, or the prefix is empty.
@@ -72,7 +73,7 @@ impl EtcdOptions {
         let member = |uri: &str| {
             let mut endpoint = Endpoint::new(uri)?.with_keepalive(KEEPALIVE);
             // Who has nothing to answer hangs up on who pings.
-            endpoint.transport = endpoint.transport.keep_alive_while_idle(false);
+            endpoint.transport = endpoint.transport.keep_alive_while_idle(false).keep_alive_timeout(KEEPALIVE_TIMEOUT);
             Ok::<_, EndpointError>(endpoint)
         };
         let members = endpoints.into_iter().map(|uri| member(uri.as_ref())).collect::<Result<Vec<_>, _>>()?;

@@ -1,5 +1,6 @@
 //! What is done to a range of keys, told as it is done, by one member or another.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use super::revisions::Revisions;
 use super::rpc::Calls;
 use crate::backoff::Backoff;
 use crate::state::changes::Changes;
-use crate::state::store::{Op, Revision};
+use crate::state::store::{Op, Revision, StoreError};
 use crate::upstream::random;
 
 /// How long is waited before a watch is begun again: at first, and at most.
@@ -38,6 +39,7 @@ pub(super) struct Watching {
     number: u64,
     begun: Option<Begun>,
     backoff: Backoff,
+    is_lost: bool,
 }
 
 struct Begun {
@@ -57,7 +59,7 @@ impl Watching {
     ) -> Result<Self, Failure> {
         let begun = begin(&client, &range, after).await?;
         let (number, backoff) = (begun.number, Backoff::new(PAUSE, LONGEST_PAUSE));
-        Ok(Self { client, range, cut, changes, after, number, begun: Some(begun), backoff })
+        Ok(Self { client, range, cut, changes, after, number, begun: Some(begun), backoff, is_lost: false })
     }
 
     /// Goes on until nobody watches any more. All that comes is read, whoever is slow: what is not read would stop others.
@@ -82,23 +84,37 @@ impl Watching {
             let failure = match begun {
                 Ok(begun) if begun.number != self.number => return,
                 Ok(Begun { answers, connection, .. }) => {
+                    self.note(None);
                     let failure = self.hear(answers).await;
                     self.client.link.leave(&connection).await;
                     failure
                 }
                 Err(failure) => failure,
             };
-            let range = String::from_utf8_lossy(&self.range.key).into_owned();
-            match failure {
-                Failure::Compacted => return,
-                Failure::Nonsense(what) => {
-                    tracing::warn!("what is told of {range:?} in etcd is not to be trusted: {what}");
-                    return;
-                }
-                other => tracing::warn!("nothing is told of {range:?} in etcd until it is asked again: {other:?}"),
+            // What cannot be told by anybody is to be listed again.
+            if matches!(failure, Failure::Compacted | Failure::Nonsense(_) | Failure::TooLarge) {
+                tracing::info!("changes of {:?} in etcd are lost: {}", self.prefix(), StoreError::from(failure));
+                return;
             }
+            self.note(Some(failure));
             sleep(self.backoff.next(random())).await;
         }
+    }
+
+    /// Says once that nothing is told, and why, and once that it is again.
+    fn note(&mut self, lost: Option<Failure>) {
+        let was_lost = std::mem::replace(&mut self.is_lost, lost.is_some());
+        match lost {
+            Some(failure) if !was_lost => {
+                tracing::warn!("changes of {:?} in etcd are not told: {}", self.prefix(), StoreError::from(failure));
+            }
+            None if was_lost => tracing::info!("changes of {:?} in etcd are told again", self.prefix()),
+            _ => {}
+        }
+    }
+
+    fn prefix(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.range.key)
     }
 
     /// Passes on what is told, until there is no more.
