@@ -195,6 +195,6 @@ pub(crate) fn until_it_answers(store: &dyn Store) {
 fn free_ports(count: usize) -> Vec<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + u16::try_from(std::process::id() % 100).unwrap() * 100;
-    let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::SeqCst) % 10_000);
+    let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::SeqCst) % 2000);
     ports.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).take(count).collect()
 }

@@ -76,7 +76,7 @@ impl Link {
                     return Ok(state.connection.insert(there).clone());
                 }
                 Err(Failure::Elsewhere(why) | Failure::Unsure(why) | Failure::Stranger(why)) => {
-                    reasons.push(format!("{}: {why}", member.uri()))
+                    reasons.push(format!("{}: {why}", member.uri()));
                 }
                 Err(refused) => return Err(refused),
             }
