@@ -76,6 +76,28 @@ fn where_an_earlier_state_was_put_back_all_is_to_be_listed_again() {
     assert_eq!(seen(&mut watch, 1).len(), 1);
 }
 
+/// It is the same cluster by all that it says, and knows more than before.
+#[test]
+fn where_an_earlier_state_was_put_back_and_has_gone_on_since_all_is_to_be_listed_again() {
+    let mut cluster = Cluster::start(1);
+    let direct = cluster.store(PREFIX);
+    let first = put(&direct, "a", "1");
+    let snapshot = cluster.directory.path().join("snapshot");
+    cluster.control(&["snapshot", "save", snapshot.to_str().unwrap()]);
+    let proxy = Proxy::to(cluster.port(0));
+    let away = by(&proxy);
+    let mut watch = away.watch("", first).unwrap();
+    put(&direct, "b", "1");
+    assert_eq!(seen(&mut watch, 1), [Op::put("b", "1")]);
+    proxy.cut();
+    cluster.restore(&snapshot);
+    for _ in 0..50 {
+        put(&cluster.store(PREFIX), "c", "1");
+    }
+    proxy.mend();
+    assert!(is_to_list_again(&mut watch));
+}
+
 /// It has come further than the one that was there, when somebody looks again.
 #[test]
 fn where_another_cluster_is_all_is_to_be_listed_again() {

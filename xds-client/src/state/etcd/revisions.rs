@@ -20,12 +20,25 @@ pub(super) struct Revisions {
     pending: Revision,
     ops: Vec<Op>,
     bytes: usize,
+    last: Option<Put>,
+}
+
+/// A key that was put, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Put {
+    pub(super) key: Vec<u8>,
+    pub(super) revision: i64,
 }
 
 impl Revisions {
-    /// Of a watch that begins with the revision after which something is to be told.
-    pub(super) fn after(revision: Revision) -> Self {
-        Self { start: revision, done: revision, pending: revision, ops: Vec::new(), bytes: 0 }
+    /// Of a watch that begins with the revision after which something is to be told, and what was told last by one before.
+    pub(super) fn after(revision: Revision, last: Option<Put>) -> Self {
+        Self { start: revision, done: revision, pending: revision, ops: Vec::new(), bytes: 0, last }
+    }
+
+    /// What was put last of all that was told.
+    pub(super) fn into_last(self) -> Option<Put> {
+        self.last
     }
 
     pub(super) fn done(&self) -> Revision {
@@ -74,6 +87,9 @@ impl Revisions {
             self.finish(pass_on);
             self.pending = revision;
         }
+        if event.kind == 0 {
+            self.last = Some(Put { key: kv.key.clone(), revision: kv.mod_revision });
+        }
         let Some(entry) = entry(kv, cut) else { return Ok(()) };
         let op = match event.kind {
             0 => Op::Put(entry.key, entry.value),
@@ -121,7 +137,7 @@ mod tests {
 
     #[test]
     fn of_a_revision_all_is_passed_on_when_it_is_there() {
-        let mut revisions = Revisions::after(4);
+        let mut revisions = Revisions::after(4, None);
         // What is known is told once more.
         let first = WatchResponse { fragment: true, ..told(&[put("a", 4), put("a", 5), put("b", 6)]) };
         assert_eq!(passed_on(&mut revisions, first), (vec![(5, 1)], Ok(())));
@@ -132,7 +148,7 @@ mod tests {
 
     #[test]
     fn progress_is_how_far_all_is_told_and_what_has_changes_is_not() {
-        let mut revisions = Revisions::after(4);
+        let mut revisions = Revisions::after(4, None);
         assert_eq!(passed_on(&mut revisions, told(&[put("a", 5)])).1, Ok(()));
         assert_eq!(revisions.done(), 5);
         assert_eq!(passed_on(&mut revisions, told(&[])).1, Ok(()));
@@ -145,7 +161,7 @@ mod tests {
         let mut foreign = put("a", 8);
         foreign.kind = 7;
         for wrong in [put("a", 5), put("a", 6), put("a", -1), KeyEvent { kind: 0, kv: None }, foreign] {
-            let mut revisions = Revisions::after(4);
+            let mut revisions = Revisions::after(4, None);
             passed_on(&mut revisions, told(&[put("a", 6)])).1.unwrap();
             let (passed, taken) = passed_on(&mut revisions, told(std::slice::from_ref(&wrong)));
             assert!(passed.is_empty() && matches!(taken, Err(Failure::Nonsense(_))), "{wrong:?}");
@@ -155,14 +171,14 @@ mod tests {
     #[test]
     fn who_is_told_that_it_is_compacted_lists_again_and_who_is_only_cut_off_asks_again() {
         let compacted = WatchResponse { canceled: true, compact_revision: 9, ..told(&[]) };
-        assert_eq!(passed_on(&mut Revisions::after(4), compacted).1, Err(Failure::Compacted));
+        assert_eq!(passed_on(&mut Revisions::after(4, None), compacted).1, Err(Failure::Compacted));
         let cut_off = WatchResponse { canceled: true, ..told(&[]) };
-        assert!(matches!(passed_on(&mut Revisions::after(4), cut_off).1, Err(Failure::Elsewhere(_))));
+        assert!(matches!(passed_on(&mut Revisions::after(4, None), cut_off).1, Err(Failure::Elsewhere(_))));
     }
 
     #[test]
     fn a_revision_without_end_is_not_kept() {
-        let mut revisions = Revisions::after(4);
+        let mut revisions = Revisions::after(4, None);
         let endless = WatchResponse { fragment: true, ..told(&vec![put("a", 5); 1000]) };
         let taken = (0..=MOST / 1000).map(|_| passed_on(&mut revisions, endless.clone()).1);
         assert_eq!(taken.last().unwrap(), Err(Failure::Compacted));

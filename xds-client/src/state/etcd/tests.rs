@@ -156,7 +156,12 @@ fn watched(
         all.insert(0, created);
         (all, then)
     };
-    let range = |_| Ok(RangeResponse { header: at(20), ..RangeResponse::default() });
+    // Of a key it is known when it was put.
+    let range = |asked: RangeRequest| {
+        let put = KeyValue { key: asked.key, mod_revision: asked.revision, value: Vec::new() };
+        let kvs = if asked.range_end.is_empty() { vec![put] } else { Vec::new() };
+        Ok(RangeResponse { header: at(20), kvs, more: false })
+    };
     let server = Scripted::serve(Script { watch: Arc::new(watch), range: Arc::new(range), ..quiet() });
     // It may be over before it is there.
     let mut watch = match store(&server, LONG).watch("", 10) {
