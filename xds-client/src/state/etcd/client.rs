@@ -148,6 +148,10 @@ impl Client {
                     // Who does not know us when we were introduced just now will not the next time.
                     Err(Failure::Stranger(why)) if last == Failure::Stranger(why.clone()) => return Err(last),
                     Err(Failure::Stranger(why)) => last = Failure::Stranger(why),
+                    // It was answered, and nobody knows how.
+                    Err(Failure::TooLarge | Failure::Nonsense(_)) if again == Again::No => {
+                        return Err(Failure::Unsure("it was answered in a way that cannot be read".to_owned()));
+                    }
                     Err(other) => return Err(other),
                 }
             }

@@ -110,7 +110,7 @@ async fn acquire(
     if !client.range(&there).await?.0.kvs.is_empty() {
         return Ok(None);
     }
-    let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
+    let seconds = ttl.as_secs().saturating_add(u64::from(ttl.subsec_nanos() > 0));
     let asked = LeaseGrantRequest { ttl: i64::try_from(seconds.max(1)).unwrap_or(i64::MAX) };
     let granted: LeaseGrantResponse = client.ask("/etcdserverpb.Lease/LeaseGrant", asked).await?;
     let ttl = of_seconds(granted.ttl).ok_or(Failure::Nonsense("a lease of no time"))?;

@@ -10,6 +10,7 @@ use crate::tls::Tls;
 /// How often a member is pinged that has something to answer: as often as etcd bears it, and half of that.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(3600);
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Where a cluster of etcd is, which keys of it are used, and who we are to it.
@@ -107,10 +108,11 @@ impl EtcdOptions {
         Ok(self)
     }
 
-    /// What is asked is answered within this time, or fails: 5 seconds otherwise. A listing may come in many answers.
+    /// What is asked is answered within this time, or fails: 5 seconds otherwise, and an hour at most. A listing may
+    /// come in many answers, each of which has as long.
     #[must_use]
     pub fn with_deadline(self, deadline: Duration) -> Self {
-        Self { deadline, ..self }
+        Self { deadline: deadline.min(LONGEST), ..self }
     }
 
     /// What all keys in etcd begin with.

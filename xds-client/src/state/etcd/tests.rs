@@ -132,7 +132,8 @@ fn a_commit_is_tried_again_only_where_it_was_surely_not_done() {
         assert!(matches!(done, Ok(Commit::Done(11))), "{nothing}: {done:?}");
     }
     let timed_out = Status::unavailable("etcdserver: request timed out");
-    for unsure in [Some(timed_out), Some(Status::internal("h2 broke")), None] {
+    let too_large = Status::out_of_range("decoded message length too large");
+    for unsure in [Some(timed_out), Some(Status::internal("h2 broke")), Some(too_large), None] {
         let done = done_at_last(unsure.clone());
         assert!(matches!(done, Err(StoreError::Unsure(_))), "{unsure:?}: {done:?}");
         assert_eq!(tries.load(Ordering::SeqCst), 1);
