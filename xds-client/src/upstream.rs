@@ -2,7 +2,7 @@
 //!
 //! [`Upstream`] decides without I/O when to connect; [`drive`] does it, with tonic, for a [`Consumer`].
 
-mod connect;
+pub(crate) mod connect;
 mod drive;
 mod ended;
 mod frames;
@@ -17,9 +17,11 @@ use tonic::metadata::MetadataMap;
 use xds_transport::client::{Command, Event, ProtocolError, Stream, Update, Verdict};
 use xdstp_cache::Selector;
 
-pub use drive::{Driver, drive, spawn};
 #[cfg(any(feature = "http", feature = "lrs"))]
-pub(crate) use drive::{now, random};
+pub(crate) use drive::now;
+#[cfg(any(feature = "http", feature = "lrs", feature = "etcd"))]
+pub(crate) use drive::random;
+pub use drive::{Driver, drive, spawn};
 pub(crate) use ended::chain;
 pub use pool::{Place, Pool, Unreachable};
 

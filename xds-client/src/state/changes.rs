@@ -1,6 +1,7 @@
 //! The last changes of a store, for who watches it in this process.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ const MOST_BYTES: usize = 1 << 20;
 pub(crate) struct Changes {
     log: Mutex<Log>,
     came: Condvar,
+    most: usize,
+    most_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -29,8 +32,20 @@ struct Log {
 impl Changes {
     /// None after this revision.
     pub(crate) fn since(after: Revision) -> Arc<Self> {
+        Self::at_most(MOST, MOST_BYTES, after)
+    }
+
+    /// The same, of which no more is kept than so many, and so many bytes.
+    pub(crate) fn at_most(most: usize, most_bytes: usize, after: Revision) -> Arc<Self> {
         let log = Mutex::new(Log { events: VecDeque::new(), bytes: 0, after });
-        Arc::new(Self { log, came: Condvar::new() })
+        Arc::new(Self { log, came: Condvar::new(), most, most_bytes })
+    }
+
+    /// All that is known is that anything may have been done: who watches is to list again.
+    #[cfg(feature = "etcd")]
+    pub(crate) fn forget(&self) {
+        *lock(&self.log) = Log { events: VecDeque::new(), bytes: 0, after: Revision::MAX };
+        self.came.notify_all();
     }
 
     /// To be called in the order of revisions.
@@ -40,7 +55,7 @@ impl Changes {
             log.bytes += op.size();
             log.events.push_back(Event { revision, op: op.clone() });
         }
-        let too_many = |log: &Log| log.events.len() > MOST || log.bytes > MOST_BYTES;
+        let too_many = |log: &Log| log.events.len() > self.most || log.bytes > self.most_bytes;
         // Of a revision all is there, or nothing.
         while let Some(oldest) = log.events.front().map(|event| event.revision)
             && (too_many(&log) || oldest <= log.after)
@@ -57,7 +72,18 @@ impl Changes {
         if after < lock(&self.log).after {
             return Err(StoreError::Compacted);
         }
-        Ok(Watch { changes: self.clone(), prefix: prefix.to_owned(), after })
+        Ok(Watch { changes: self.clone(), prefix: prefix.to_owned(), after, _feed: None })
+    }
+
+    /// The same for who alone is told of them, by somebody who does so until this `feed` is dropped.
+    #[cfg(feature = "etcd")]
+    pub(crate) fn watch_fed(
+        self: &Arc<Self>,
+        prefix: &str,
+        after: Revision,
+        feed: impl Send + Sync + fmt::Debug + 'static,
+    ) -> Result<Watch, StoreError> {
+        Ok(Watch { _feed: Some(Box::new(feed)), ..self.watch(prefix, after)? })
     }
 }
 
@@ -67,7 +93,13 @@ pub struct Watch {
     changes: Arc<Changes>,
     prefix: String,
     after: Revision,
+    _feed: Option<Box<dyn Feed>>,
 }
+
+/// What is kept for as long as somebody watches.
+trait Feed: Send + Sync + fmt::Debug {}
+
+impl<T: Send + Sync + fmt::Debug> Feed for T {}
 
 impl Watch {
     /// What was done since the last call, whole revisions: waits for that at most so long, and then there is nothing.

@@ -43,8 +43,32 @@ pub trait Store: Send + Sync + 'static {
     /// engine knows how to make them.
     ///
     /// # Errors
-    /// The store cannot be written. Whether anything was done is not known then: all of it or nothing.
+    /// The store cannot be written, or takes less [at once](Self::limits). Whether anything was done is not known then: all of it
+    /// or nothing.
     fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError>;
+
+    /// How much is committed at once: who has more makes several commits of it, in an order in which each may be the last.
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
+}
+
+/// How much is committed at once. There is no limit, if nobody says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// How many ops.
+    pub ops: usize,
+    /// How many compares.
+    pub compares: usize,
+    /// How large all keys and values of both are together, in bytes.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { ops: usize::MAX, compares: usize::MAX, bytes: usize::MAX }
+    }
 }
 
 /// What is under a prefix.
@@ -169,6 +193,33 @@ pub enum StoreError {
     /// The file system says no.
     #[error("{0}")]
     Io(Arc<io::Error>),
+    /// Nobody is there who does it, and surely nothing was done.
+    #[error("it is away: {0}")]
+    Away(String),
+    /// It did not say in time what was done, or lost its voice: what was to be committed may be.
+    #[error("it is not known what was done: {0}")]
+    Unsure(String),
+    /// It says no, and surely nothing was done.
+    #[error("it refuses: {0}")]
+    Refused(String),
+    /// What was written was to count only as long as a lease is held, and that is over: surely nothing was done.
+    #[error("its lease is over")]
+    Fenced,
+    /// It does not take as much at once, and nothing was done.
+    #[error(
+        "{ops} ops and {compares} compares of {bytes} bytes are too much for one commit: at most {}, {} and {} bytes are one",
+        limits.ops, limits.compares, limits.bytes
+    )]
+    TooLarge {
+        /// How many ops there are.
+        ops: usize,
+        /// How many compares.
+        compares: usize,
+        /// How large they are together.
+        bytes: usize,
+        /// What it takes.
+        limits: Limits,
+    },
 }
 
 impl From<io::Error> for StoreError {

@@ -19,17 +19,17 @@ use crate::endpoint::Endpoint;
 use crate::unix_address::UnixAddress;
 
 /// A connection that is being made; if there is none to be had, why.
-pub(super) type Connecting = Pin<Box<dyn Future<Output = Result<Connected, String>> + Send>>;
+pub(crate) type Connecting = Pin<Box<dyn Future<Output = Result<Connected, String>> + Send>>;
 
 /// A connection, and what is heard on it. It ends with the last channel.
 #[derive(Clone, Debug)]
-pub(super) struct Connected {
-    pub(super) channel: Channel,
+pub(crate) struct Connected {
+    pub(crate) channel: Channel,
     pub(super) heard: Heard,
 }
 
 /// Connects to `endpoint` by TCP, or to its unix socket, and speaks TLS if it says so.
-pub(super) fn to(endpoint: &Endpoint) -> Connecting {
+pub(crate) fn to(endpoint: &Endpoint) -> Connecting {
     match endpoint.socket.clone() {
         None => tcp_by(endpoint, HttpConnector::new()),
         #[cfg(unix)]
