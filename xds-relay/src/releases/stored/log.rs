@@ -13,7 +13,9 @@ use crate::releases::stored::error::StoredError;
 
 /// How many entries are kept, and after how many changes the others are removed.
 const KEPT: usize = 1000;
-const TRIMMED: u64 = 64;
+const TRIMMED: u64 = 32;
+/// How many are removed at once, which is more than come in between.
+const MOST_REMOVED: usize = 48;
 
 /// What was done, for people.
 #[derive(Clone, PartialEq, Message)]
@@ -78,8 +80,9 @@ impl Stored {
         }
         let mut keys: Vec<_> = self.store.list(&self.keys.log())?.entries.into_iter().map(|entry| entry.key).collect();
         keys.sort_by_key(|key| key.rsplit('-').next().and_then(|number| number.parse::<u64>().ok()));
+        // An engine may take no more than some at once; the others go the next time.
         let excess = keys.len().saturating_sub(KEPT);
-        keys.truncate(excess);
+        keys.truncate(excess.min(MOST_REMOVED));
         Ok(keys.into_iter().map(Op::delete).collect())
     }
 }
