@@ -77,24 +77,22 @@ pub(crate) async fn serve_to<L>(
 where
     L: Listener<Addr: fmt::Debug>,
 {
-    let tokens = middleware::from_fn_with_state(
-        Tokens { access: access.clone(), relay: state.clone(), field: "admin.token" },
-        tokens::check,
-    );
     let listener = idle::Idle::new(listener, longest_idle, state.clone());
-    let pages = Pages::new(state);
-    let hosts = middleware::from_fn_with_state(access, hosts::check);
-    let router = Router::new()
-        .merge(shown())
-        .route_layer(tokens)
-        .route_layer(hosts)
+    let tokens = Tokens { access, relay: state.clone(), field: "admin.token" };
+    let router = to_who_is_let_in(shown(), tokens)
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/ready", get(ready))
         .fallback(html::no_such_page)
         .layer(middleware::map_response(html::guard))
-        .with_state(pages);
+        .with_state(Pages::new(state));
     axum::serve(listener, router).with_graceful_shutdown(shutdown).await
+}
+
+/// These pages for who carries a token, where one is wanted, and comes by a name that is known.
+fn to_who_is_let_in(pages: Router<Pages>, tokens: Tokens) -> Router<Pages> {
+    let hosts = middleware::from_fn_with_state(tokens.access.clone(), hosts::check);
+    pages.route_layer(middleware::from_fn_with_state(tokens, tokens::check)).route_layer(hosts)
 }
 
 /// What is shown to who is let in.

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::serve::Listener;
-use axum::{Json, Router, middleware};
+use axum::{Json, middleware};
 
 use super::answers::why_not;
 use super::guarded::from_a_browser;
@@ -19,7 +19,7 @@ use super::look::Pages;
 use super::order_done::{check, done};
 use super::peer::{Peer, Shown};
 use super::tokens::Tokens;
-use super::{hosts, html, idle, tokens};
+use super::{html, idle};
 use crate::admin::inspect::Inspect;
 use crate::admin_access::AdminAccess;
 use crate::api::{OrderDone, ReleaseOrder};
@@ -27,6 +27,7 @@ use crate::relay_core::RolloutError;
 
 /// More than any order has.
 const MOST: usize = 16 << 10;
+
 /// Takes orders until `shutdown` resolves and those under way are done.
 ///
 /// # Errors
@@ -41,17 +42,14 @@ pub(crate) async fn serve<L>(
 where
     L: Listener<Addr: fmt::Debug, Io: Peer>,
 {
-    let tokens = Tokens { access: access.clone(), relay: state.clone(), field: "orders.token" };
-    let tokens = middleware::from_fn_with_state(tokens, tokens::check);
+    let tokens = Tokens { access, relay: state.clone(), field: "orders.token" };
     let listener = idle::Idle::new(listener, longest_idle, state.clone());
     // Who may change what is served may see it, too.
-    let router = Router::new()
-        .merge(super::shown())
+    let pages = super::shown()
         .route("/api/v1/orders", post(order))
         .route("/releases", post(html::order))
-        .route_layer(DefaultBodyLimit::max(MOST))
-        .route_layer(tokens)
-        .route_layer(middleware::from_fn_with_state(access, hosts::check))
+        .route_layer(DefaultBodyLimit::max(MOST));
+    let router = super::to_who_is_let_in(pages, tokens)
         .fallback(html::no_such_page)
         .layer(middleware::map_response(html::guard))
         .with_state(Pages::taking_orders(state))

@@ -87,7 +87,7 @@ fn steps(scope: &ReleasedScope, candidate: &CandidateStatus) -> Markup {
     }
 }
 
-/// An order: its name here, what it does, whether it makes sense now, as a command, and with what beside.
+/// An order that makes sense now: its name here, what it does, and as a command.
 struct Action {
     order: &'static str,
     does: &'static str,

@@ -1,8 +1,8 @@
 //! What pages are made of.
 
-use maud::{Markup, html};
-
 use std::time::{Duration, SystemTime};
+
+use maud::{Markup, html};
 
 use crate::api::{ClientState, OriginState, Rejection, SaidOf, query, short_time, short_type};
 
