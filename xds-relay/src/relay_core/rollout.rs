@@ -76,11 +76,10 @@ struct Served {
     reader: Option<Reader>,
 }
 
-/// What is told of releases.
+/// What is told of releases beside the control value.
 #[derive(Clone, Default)]
 pub(crate) struct Told {
-    pub(crate) control: Control,
-    /// Of that.
+    /// Of that value.
     pub(crate) mark: String,
     pub(crate) kept: Vec<Kept>,
     pub(crate) damaged: Vec<Damage>,
@@ -135,9 +134,9 @@ impl Releases {
     }
 
     /// What is told of them, all as it was at one moment. A store that is slow is not waited for.
-    pub(crate) fn told(&self) -> Told {
+    pub(crate) fn told(&self) -> (Control, Told) {
         let served = lock(&self.served);
-        Told { control: served.control.clone(), ..served.told.clone() }
+        (served.control.clone(), served.told.clone())
     }
 
     /// What was done, and what is kept, as it was a moment ago: whoever reads it holds nothing up.

@@ -48,7 +48,6 @@ impl Releases {
                 kept: state.stored.releases(),
                 damaged: state.stored.damaged().to_vec(),
                 unsaved: state.stored.unsaved(),
-                ..Told::default()
             };
             let reader = state.stored.reader();
             let (is_stable, is_candidate) = (control.stable(), control.candidate().map(|of| of.release));
