@@ -16,3 +16,4 @@ mod cluster;
 mod outages;
 mod putting;
 mod relays;
+mod secure;

@@ -22,6 +22,11 @@ use crate::cluster::LONG;
 pub const PREFIX: &str = "mesh/";
 pub const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
 
+/// The cluster at these addresses.
+pub fn etcd(endpoints: &[String]) -> Etcd {
+    Etcd::new(endpoints.iter().map(|endpoint| endpoint.parse().unwrap()), PREFIX)
+}
+
 /// One that has etcd as its origin. It ends with this.
 pub struct Running {
     pub address: String,
@@ -32,7 +37,10 @@ pub struct Running {
 
 impl Running {
     pub fn start(endpoints: &[String]) -> Self {
-        let etcd = Etcd::new(endpoints.iter().map(|endpoint| endpoint.parse().unwrap()), PREFIX);
+        Self::of(etcd(endpoints))
+    }
+
+    pub fn of(etcd: Etcd) -> Self {
         let mut config = Config::new([Origin::etcd("kv", etcd).with_authorities(["kv.example.com"])]);
         config.drain = Duration::ZERO;
         let (started, start) = mpsc::channel();
