@@ -46,6 +46,7 @@ fn cluster() -> Cluster {
         &["user", "add", "relay:reads"],
         &["user", "grant-role", "relay", "mesh-read"],
         &["user", "add", "ci:writes"],
+        &["user", "grant-role", "ci", "mesh-read"],
         &["user", "grant-role", "ci", "mesh-write"],
         &["auth", "enable"],
     ] {
