@@ -165,6 +165,7 @@ impl RelayCore {
     }
 
     /// Something is wrong with such an origin from now on, for people to see, or nothing.
+    #[cfg(feature = "file-origin")]
     pub(crate) fn set_trouble(&self, origin: usize, trouble: Option<Trouble>) {
         let troubles = &mut *lock(&self.troubles);
         match trouble {
