@@ -103,10 +103,7 @@ impl Contents {
             Some(reason) => Err(reason),
             None => self.reader.read(&key, value),
         };
-        served.map_err(|why| match why.char_indices().nth(LONGEST) {
-            Some((at, _)) => format!("{}…", why.get(..at).unwrap_or_default()),
-            None => why,
-        })
+        served.map_err(|why| shown(&why))
     }
 
     /// The keys that have good values and are none of these.
@@ -144,5 +141,32 @@ impl Contents {
     /// All that is served.
     pub(super) fn held(&self) -> Vec<Held> {
         self.by_key.values().filter_map(|slot| slot.good.as_ref()).flatten().cloned().collect()
+    }
+}
+
+/// As much of a reason as fits a line, without what a terminal would obey.
+fn shown(why: &str) -> String {
+    let mut shown = String::new();
+    for c in why.chars().take(LONGEST) {
+        match c.is_control() {
+            true => shown.extend(c.escape_debug()),
+            false => shown.push(c),
+        }
+    }
+    if why.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_one_line_of_text_that_has_an_end() {
+        assert_eq!(shown("a `b`: \u{1b}[2J\nü"), "a `b`: \\u{1b}[2J\\nü");
+        assert_eq!(shown(&"ü".repeat(LONGEST)), "ü".repeat(LONGEST));
+        assert_eq!(shown(&"ü".repeat(LONGEST + 1)), "ü".repeat(LONGEST) + "…");
     }
 }

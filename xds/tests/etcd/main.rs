@@ -14,6 +14,8 @@ mod cli;
 #[path = "../../../xds-client/tests/etcd/cluster.rs"]
 mod cluster;
 mod outages;
+#[path = "../../../xds-client/tests/etcd/proxy.rs"]
+mod proxy;
 mod putting;
 mod relays;
 mod secure;

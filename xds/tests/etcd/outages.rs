@@ -1,6 +1,9 @@
 //! Etcd that is away, or says what it should not.
 
+use xdstp_client::state::Store as _;
+
 use crate::cluster::Cluster;
+use crate::proxy::Proxy;
 use crate::relays::{CLUSTER, Running, Watching};
 
 fn put(cluster: &Cluster, name: &str, timeout: u32) {
@@ -64,7 +67,33 @@ fn a_value_that_is_not_good_is_shown_and_counted_and_the_last_good_one_stays() {
 }
 
 #[test]
-fn what_was_compacted_away_is_listed_again() {
+fn what_was_compacted_while_one_relay_was_cut_off_is_listed_again_and_both_agree() {
+    let cluster = Cluster::start(1);
+    for name in ["web", "old"] {
+        put(&cluster, name, 1);
+    }
+    let proxy = Proxy::to(cluster.port(0));
+    let relays = [Running::start(&cluster.endpoints()), Running::start(&[proxy.endpoint()])];
+    let mut watches = relays.each_ref().map(|relay| ["web", "old"].map(|name| Watching::of(relay, name)));
+    for [web, old] in &mut watches {
+        assert_eq!((web.next(), old.next()), ("web 1s".to_owned(), "old 1s".to_owned()));
+    }
+    proxy.cut();
+    put(&cluster, "web", 2);
+    cluster.control(&["del", &format!("mesh/res/{CLUSTER}/old")]);
+    put(&cluster, "web", 3);
+    cluster.compact(cluster.store("mesh/").list("").unwrap().revision);
+    let [[web, old], [cut_web, cut_old]] = &mut watches;
+    while web.next() != "web 3s" {}
+    assert!(old.next().contains("does not exist"));
+    assert!(cut_web.is_quiet() && cut_old.is_quiet());
+    proxy.mend();
+    assert_eq!(cut_web.next(), "web 3s", "what was in between is not known any more");
+    assert!(cut_old.next().contains("does not exist"));
+}
+
+#[test]
+fn another_cluster_at_the_same_address_is_listed_anew() {
     let mut cluster = Cluster::start(1);
     put(&cluster, "web", 1);
     let relay = Running::start(&cluster.endpoints());
