@@ -4,6 +4,7 @@ use crate::admin_access::admin_tokens;
 use crate::client_rules::Rules;
 use crate::config::Config;
 use crate::error::Error;
+use crate::etcd::etcd_options;
 use crate::file_content::FileContent;
 use crate::orders::order_tokens;
 use crate::{origins, state, tls, traces};
@@ -71,6 +72,9 @@ fn check_aggregation(config: &Config) -> Result<(), Error> {
 fn check_state(config: &Config) -> Result<(), Error> {
     let Some(state) = &config.state else { return Ok(()) };
     state::keys(config)?;
+    if let Some(etcd) = &state.etcd {
+        etcd_options(etcd, "state.etcd")?;
+    }
     state::check(&state.path).map_err(|error| Error::Field {
         field: "state.path".to_owned(),
         reason: format!("nothing can be kept in {}: {error}", state.path.display()),

@@ -24,6 +24,7 @@ mod cidr;
 mod clients;
 mod environment;
 mod error;
+mod etcd;
 mod example_mesh;
 mod fields;
 mod glob;
@@ -56,6 +57,7 @@ pub use self::{
     cidr::Cidr,
     clients::{ClientMatch, ClientRule},
     error::ConfigError,
+    etcd::{Etcd, EtcdUser},
     example_mesh::{EXAMPLE, ExampleMesh},
     glob::{Glob, PatternError},
     limits::Limits,

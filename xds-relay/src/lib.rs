@@ -19,6 +19,7 @@ mod content;
 mod downstream;
 mod drain;
 mod error;
+mod etcd;
 mod exported;
 mod file_content;
 #[cfg(feature = "file-origin")]

@@ -54,6 +54,10 @@ pub fn keys(config: &Config) -> Result<Option<Arc<Keys>>, KeysError> {
 /// The keys that secrets are to be kept with are not good.
 pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result<Option<Arc<State>>, Error> {
     let Some(state) = &config.state else { return Ok(None) };
+    if state.etcd.is_some() {
+        let reason = "nothing is kept in etcd by this version; expected a path alone".to_owned();
+        return Err(Error::Field { field: "state.etcd".to_owned(), reason });
+    }
     bear_limits();
     let state = Arc::new(State::in_directory(&state.path, identities(config, grouping), keys(config)?));
     let opening = state.clone();

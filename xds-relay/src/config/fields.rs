@@ -33,7 +33,9 @@ pub(super) const CLIENT_FIELDS: &[&str] =
     &["match", "nodes", "clusters", "types", "names", "wildcard", "client_status"];
 pub(super) const MATCH_FIELDS: &[&str] = &["san", "spiffe", "cidr", "token", "unix", "any"];
 pub(super) const AGGREGATION_FIELDS: &[&str] = &["rules", "legacy_all_matches", "unmatched"];
-pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets"];
+pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets", "etcd"];
+pub(super) const ETCD_FIELDS: &[&str] = &["endpoints", "prefix", "tls", "user"];
+pub(super) const ETCD_USER_FIELDS: &[&str] = &["name", "password_file"];
 pub(super) const ROLLOUT_FIELDS: &[&str] = &["scope", "settle", "stages", "halt", "on_halt", "all_types"];
 pub(super) const STAGE_FIELDS: &[&str] = &["match", "percent", "hold"];
 pub(super) const HALT_FIELDS: &[&str] = &["rejected", "silent", "lost", "check"];
@@ -115,6 +117,9 @@ pub(super) mod tests {
         has(&clients.iter().filter_map(|rule| rule.entry("match")).collect::<Vec<_>>(), MATCH_FIELDS);
         has(&[at(&["aggregation"])], AGGREGATION_FIELDS);
         has(&[at(&["state"])], STATE_FIELDS);
+        has(&[at(&["state", "etcd"])], ETCD_FIELDS);
+        has(&[at(&["state", "etcd", "tls"])], ORIGIN_TLS_FIELDS);
+        has(&[at(&["state", "etcd", "user"])], ETCD_USER_FIELDS);
         let yaml::Content::Sequence(rollouts) = &at(&["rollout"]).content else { panic!("a list") };
         has(&rollouts.iter().collect::<Vec<_>>(), ROLLOUT_FIELDS);
         let yaml::Content::Sequence(stages) = &rollouts[0].entry("stages").unwrap().content else { panic!("a list") };
@@ -141,6 +146,8 @@ pub(super) mod tests {
             "token",
             "admin-tokens",
             "ci-tokens",
+            "etcd-ca.pem",
+            "etcd-password",
         ] {
             fs::write(directory.path().join(file), "").unwrap();
         }
@@ -195,6 +202,9 @@ pub(super) mod tests {
             ("clients[].match.", MATCH_FIELDS),
             ("aggregation.", AGGREGATION_FIELDS),
             ("state.", STATE_FIELDS),
+            ("state.etcd.", ETCD_FIELDS),
+            ("state.etcd.tls.", ORIGIN_TLS_FIELDS),
+            ("state.etcd.user.", ETCD_USER_FIELDS),
             ("rollout[].", ROLLOUT_FIELDS),
             ("rollout[].stages[].", STAGE_FIELDS),
             ("rollout[].halt.", HALT_FIELDS),
@@ -207,7 +217,8 @@ pub(super) mod tests {
             ("", FIELDS),
         ] {
             // What has fields of its own is listed by these.
-            let parts = ["tls", "node", "limits", "aggregation", "state", "statsd", "traces", "match", "halt"];
+            let parts =
+                ["tls", "node", "limits", "aggregation", "state", "statsd", "traces", "match", "halt", "etcd", "user"];
             for field in fields.iter().filter(|field| !parts.contains(field)) {
                 row(&format!("{prefix}{field}"));
             }

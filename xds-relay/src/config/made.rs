@@ -129,6 +129,9 @@ impl Config {
         for (key, field) in &self.node_parameters {
             rules::parameter(key, field).map_err(at(format!("node_parameters.{key}")))?;
         }
+        if let Some((field, problem)) = self.state.as_ref().and_then(|state| state.etcd.as_ref()?.problem()) {
+            return Err(at(format!("state.etcd.{field}"))(problem));
+        }
         if let Some((field, problem)) = self.statsd.as_ref().and_then(super::Statsd::problem) {
             return Err(at(format!("statsd.{field}"))(problem));
         }

@@ -4,9 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use super::fields::{
-    ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, FIELDS, HALT_FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS,
-    ORIGIN_FIELDS, ORIGIN_TLS_FIELDS, ROLLOUT_FIELDS, STAGE_FIELDS, STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS,
-    TRACES_FIELDS,
+    ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, ETCD_FIELDS, ETCD_USER_FIELDS, FIELDS, HALT_FIELDS,
+    LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS, ORIGIN_FIELDS, ORIGIN_TLS_FIELDS, ROLLOUT_FIELDS, STAGE_FIELDS,
+    STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS, TRACES_FIELDS,
 };
 use super::limits::{self, Field, LIMITS};
 use super::{Config, Origin};
@@ -157,14 +157,31 @@ fn of_aggregation(_: &Schema, field: &str) -> Value {
     }
 }
 
-fn of_state(_: &Schema, field: &str) -> Value {
+fn of_state(schema: &Schema, field: &str) -> Value {
     let encrypted = json!({
         "type": "object",
         "properties": { "encrypted": text() },
         "required": ["encrypted"],
         "additionalProperties": false,
     });
-    if field == "secrets" { either(one_of(&["omit"]), encrypted) } else { text() }
+    match field {
+        "secrets" => either(one_of(&["omit"]), encrypted),
+        "etcd" => required(schema.object("state.etcd.", ETCD_FIELDS, of_state_etcd), &["endpoints"]),
+        _ => text(),
+    }
+}
+
+fn of_state_etcd(schema: &Schema, field: &str) -> Value {
+    of_etcd(schema, field, "state.etcd.")
+}
+
+fn of_etcd(schema: &Schema, field: &str, prefix: &str) -> Value {
+    match field {
+        "endpoints" => list(text(), 1),
+        "tls" => schema.object(&format!("{prefix}tls."), ORIGIN_TLS_FIELDS, |_, _| text()),
+        "user" => required(schema.object(&format!("{prefix}user."), ETCD_USER_FIELDS, |_, _| text()), ETCD_USER_FIELDS),
+        _ => text(),
+    }
 }
 
 fn of_rollout(schema: &Schema, field: &str) -> Value {

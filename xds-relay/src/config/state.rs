@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Etcd;
+use super::etcd::etcd;
 use super::fields::STATE_FIELDS;
 use super::tls::File;
 use crate::yaml::{self, Error};
@@ -14,6 +16,8 @@ pub struct State {
     pub path: PathBuf,
     /// What becomes of keys.
     pub secrets: Secrets,
+    /// A cluster that several relays keep it in.
+    pub etcd: Option<Etcd>,
 }
 
 /// What becomes of resources of the type `Secret`.
@@ -40,6 +44,9 @@ pub enum ReadyWhen {
     LastKnownGood,
 }
 
+/// What the keys of what is kept in etcd begin with where nothing is said of it.
+const ETCD_PREFIX: &str = "xds-relay/v1/";
+
 /// Relative paths start from `directory`.
 pub(super) fn state(node: &yaml::Node, directory: &Path, file: File<'_>) -> Result<State, Error> {
     node.expect_fields(STATE_FIELDS)?;
@@ -55,7 +62,11 @@ pub(super) fn state(node: &yaml::Node, directory: &Path, file: File<'_>) -> Resu
         }
         Ok(path)
     })?;
-    Ok(State { path, secrets: node.field("secrets", |node| secrets(node, file))?.unwrap_or_default() })
+    Ok(State {
+        path,
+        secrets: node.field("secrets", |node| secrets(node, file))?.unwrap_or_default(),
+        etcd: node.field("etcd", |node| etcd(node, Some(ETCD_PREFIX), file))?,
+    })
 }
 
 fn secrets(node: &yaml::Node, file: File<'_>) -> Result<Secrets, Error> {

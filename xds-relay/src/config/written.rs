@@ -10,14 +10,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use xds_transport::Dialect;
 
-use super::clients;
 use super::limits::{Amount, LIMITS, Limit};
 use super::listening::written_at;
 use super::orders as order_taking;
 use super::{
-    Aggregation, Config, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls, ReadyWhen, Rollout,
+    Aggregation, Config, Etcd, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls, ReadyWhen, Rollout,
     Secrets, State, Statsd, Traces, Unknown, Unmatched, XdstpStreams, read, rollout,
 };
+use super::{clients, etcd};
 use crate::yaml::{self, Prefix};
 
 /// By the fields that [a file](Config::parse) has, and held to the same. Relative paths start from where the program was
@@ -150,12 +150,20 @@ fn some<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     Value::Object(there.collect::<Map<_, _>>())
 }
 
-fn kept(State { path: directory, secrets }: &State) -> Result<Value, Unwritten> {
+fn kept(State { path: directory, secrets, etcd }: &State) -> Result<Value, Unwritten> {
     let secrets = match secrets {
         Secrets::Omit => json!("omit"),
         Secrets::Encrypted(file) => json!({ "encrypted": path(file)? }),
     };
-    Ok(json!({ "path": path(directory)?, "secrets": secrets }))
+    Ok(some([
+        ("path", Some(path(directory)?)),
+        ("secrets", Some(secrets)),
+        ("etcd", etcd.as_ref().map(cluster).transpose()?),
+    ]))
+}
+
+fn cluster(etcd: &Etcd) -> Result<Value, Unwritten> {
+    etcd::written(etcd, path, origin_tls)
 }
 
 fn rollouts(all: &[Rollout]) -> Option<Value> {
@@ -322,7 +330,10 @@ mod tests {
                 "statsd": { "address": "[::1]:8125", "prefix": "a.b", "interval": "1s" },
                 "traces": { "otlp": "http://[::1]:4317", "one_in": 7 },
                 "node_parameters": { "a.b": "metadata.\"a.b\".c", "env": "cluster" },
-                "state": { "path": directory.path(), "secrets": { "encrypted": file } },
+                "state": { "path": directory.path(), "secrets": { "encrypted": file }, "etcd": {
+                    "endpoints": ["https://a:1/", "https://b:1/"], "prefix": "x/", "tls": { "ca": file },
+                    "user": { "name": "me", "password_file": file },
+                } },
                 "aggregation": { "rules": file, "legacy_all_matches": true, "unmatched": "pass" }
             }))
             .unwrap();
