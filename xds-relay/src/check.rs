@@ -72,6 +72,7 @@ fn check_aggregation(config: &Config) -> Result<(), Error> {
 fn check_state(config: &Config) -> Result<(), Error> {
     let Some(state) = &config.state else { return Ok(()) };
     state::keys(config)?;
+    state::only_releases(config)?;
     if let Some(etcd) = &state.etcd {
         etcd_options(etcd, "state.etcd")?;
     }

@@ -8,6 +8,7 @@ use xdstp_client::federation::Held;
 use xdstp_uri::ResourceName;
 
 use super::health::Look;
+use super::served_content::Content;
 use super::{Releases, State};
 use crate::lock::lock;
 use crate::releases::{
@@ -21,13 +22,17 @@ impl Releases {
         let scope = self.rollout.scope();
         {
             let state = &mut *lock(&self.state);
-            if let Err(error) = self.publish(state, now, wall) {
+            let is_publisher = self.has_turn(state, now).unwrap_or_else(|error| {
+                tracing::warn!(scope, "whose turn it is to publish is not known: {error}");
+                false
+            });
+            if let Err(error) = self.publish(state, is_publisher, now, wall) {
                 tracing::error!(scope, "no release is taken: {error}");
             }
             let heard = std::mem::take(&mut lock(&self.served).heard);
             state.health.hear(heard, now);
             state.health.look(look, now);
-            if let Err(error) = self.proceed(state, now, wall) {
+            if let Err(error) = self.proceed(state, is_publisher, now, wall) {
                 tracing::warn!(scope, "the release stays as it is: {error}");
             }
         }
@@ -35,13 +40,23 @@ impl Releases {
     }
 
     /// What the origin has is a release, once it has settled.
-    fn publish(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
+    fn publish(
+        &self,
+        state: &mut State,
+        is_publisher: bool,
+        now: Instant,
+        wall: SystemTime,
+    ) -> Result<(), StoredError> {
+        if is_publisher && state.stored.went_back() {
+            self.put_back(state, wall)?;
+        }
         let Some(content) = self.origin.content().filter(|_| self.origin.ready().is_ok()) else { return Ok(()) };
         if state.seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &content)) {
             state.settling.changed(now);
             state.seen = Some(content.clone());
         }
-        if !state.settling.handle_timeout(now) {
+        // Who has the turn later takes what is there then, and has been for long.
+        if !is_publisher || !state.settling.handle_timeout(now) {
             return Ok(());
         }
         let taken = self.take(state, &content, wall);
@@ -70,11 +85,27 @@ impl Releases {
         };
         let body = |item: &Item| bodies.get(&item.body).map(|body| (*body).clone());
         state.stored.save(&manifest, publisher, self.origin.kind(), wall, &body)?;
-        state.contents.insert(release, held);
+        state.contents.insert(release, Content { manifest, held });
         let act = Act::Publish { release, removes_much };
         let why = "the origin has this";
         let done = state.stored.apply(&Order::new(act, By::Publisher(publisher), why, wall), &self.rollout.stages)?;
         tracing::info!(scope = self.rollout.scope(), %release, "{}", done.transition);
+        Ok(())
+    }
+
+    /// The store was put back to what it was: what is served is there again, and what was ordered holds.
+    fn put_back(&self, state: &mut State, wall: SystemTime) -> Result<(), StoredError> {
+        let contents: Vec<_> = state.contents.values().cloned().collect();
+        for content in contents {
+            let bodies: HashMap<_, _> = content.bodies().collect();
+            let body = |item: &Item| bodies.get(&item.body).cloned();
+            state.stored.put_back(&content.manifest, self.origin.kind(), wall, &body)?;
+        }
+        state.stored.put_control_back(&self.rollout.stages)?;
+        tracing::warn!(
+            scope = self.rollout.scope(),
+            "the store was put back to what it was, and has again what is served"
+        );
         Ok(())
     }
 
@@ -90,8 +121,19 @@ impl Releases {
     }
 
     /// The candidate halts, or is in the next stage if it is time.
-    fn proceed(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
+    fn proceed(
+        &self,
+        state: &mut State,
+        is_publisher: bool,
+        now: Instant,
+        wall: SystemTime,
+    ) -> Result<(), StoredError> {
+        let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
+        self.tell_others(state, candidate, now);
         state.stored.flush(&self.rollout.stages)?;
+        if !is_publisher {
+            return Ok(());
+        }
         let control = state.stored.control();
         let Some(Candidate { release, progress, .. }) = control.candidate().cloned() else { return Ok(()) };
         // It is halted for the first reason there was.
@@ -99,7 +141,10 @@ impl Releases {
             return Ok(());
         }
         let checked = self.checked(release, now);
-        let halts = state.health.halts(release, &self.rollout.halt, now).or_else(|| checked.clone().err());
+        let missed = state.tallies.missed(release);
+        let tally = state.health.tally(release, &missed, now);
+        let halts = tally.and_then(|own| state.tallies.halts(&own, release, &self.rollout.halt, now));
+        let halts = halts.or_else(|| checked.clone().err());
         let is_due = checked == Ok(true) && control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
         let (act, why) = match (halts, is_due) {
             (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why),

@@ -2,11 +2,11 @@
 
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
-use xdstp_client::state::{Commit, Compare, Op};
+use xdstp_client::state::{Commit, Compare, Op, StoreError};
 
 use crate::hex::hex;
 
-use crate::releases::act::{Act, Order, Transition};
+use crate::releases::act::{Act, By, Order, Transition};
 use crate::releases::control::Control;
 use crate::releases::control::error::ControlError;
 use crate::releases::records::ControlRecord;
@@ -138,7 +138,8 @@ impl Stored {
             Act::Freeze | Act::Rollback { .. } | Act::Hold | Act::Halt { .. } => true,
             Act::Publish { .. } | Act::Advance { .. } | Act::Stage { .. } | Act::Unfreeze | Act::TakeOver => false,
         };
-        takes_back && self.unsaved.len() < UNSAVED && matches!(error, StoredError::Store(_))
+        let is_away = matches!(error, StoredError::Store(error) if !matches!(error, StoreError::Fenced));
+        takes_back && self.unsaved.len() < UNSAVED && is_away
     }
 
     /// It was: what others did is read.
@@ -148,7 +149,7 @@ impl Stored {
     }
 
     /// The control value of the store, with what was done while it was away, as far as that may be done still.
-    fn with_unsaved(&self, stages: &Stages) -> (Control, Vec<(Order, Transition)>) {
+    pub(super) fn with_unsaved(&self, stages: &Stages) -> (Control, Vec<(Order, Transition)>) {
         let mut control = self.base.clone();
         let mut done = Vec::new();
         for order in &self.unsaved {
@@ -162,19 +163,22 @@ impl Stored {
     }
 
     /// Whether it is written: it is not if others were faster.
-    fn commit(&mut self, control: &Control, done: &[(Order, Transition)]) -> Result<bool, StoredError> {
+    pub(super) fn commit(&mut self, control: &Control, done: &[(Order, Transition)]) -> Result<bool, StoredError> {
         let changes = self.changes.saturating_add(done.len() as u64);
+        let is_by_relay = done.iter().any(|(order, _)| !matches!(order.by, By::Person(_)));
+        let store = if is_by_relay { &self.writer } else { &self.store };
         let key = self.keys.control();
         let record = ControlRecord::of(&self.scope, control, changes);
         let mut ops = vec![Op::put(&*key, seal(&key, &record))];
         let entries = done.iter().zip(self.changes..);
         ops.extend(entries.map(|((order, transition), number)| self.entry(order, *transition, control, number)));
         ops.extend(self.trim(changes)?);
-        match self.store.commit(&ops, &[Compare::unchanged(key, self.revision)])? {
+        match store.commit(&ops, &[Compare::unchanged(key, self.revision)])? {
             Commit::Conflict => Ok(false),
             Commit::Done(revision) => {
                 self.base = control.clone();
                 (self.control, self.changes, self.revision) = (control.clone(), changes, revision);
+                self.went_back = false;
                 self.unsaved.clear();
                 Ok(true)
             }
