@@ -34,7 +34,7 @@ pub(crate) struct Alone(pub(crate) Arc<dyn Store>);
 
 impl Turns for Alone {
     fn take(&self, _: &str, _: Instance) -> Result<Option<Box<dyn Turn>>, StoreError> {
-        Ok(Some(Box::new(Alone(self.0.clone()))))
+        Ok(Some(Box::new(Self(self.0.clone()))))
     }
 
     fn are_shared(&self) -> bool {

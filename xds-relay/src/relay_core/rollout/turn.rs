@@ -74,7 +74,7 @@ impl Releases {
         match state.stored.tell(self.instance, tally.as_ref()) {
             Ok(()) => my.told = tally.map(|tally| (now, tally)),
             Err(error) => {
-                tracing::debug!(scope = self.rollout.scope(), "how clients are is not told to others: {error}")
+                tracing::debug!(scope = self.rollout.scope(), "how clients are is not told to others: {error}");
             }
         }
     }
