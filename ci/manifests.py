@@ -128,7 +128,7 @@ def fits(documents):
                   if each["kind"] == "ConfigMap" and each["metadata"]["name"] == config]
         relay = yaml.safe_load(text)
         for file in files(relay):
-            assert any(file.startswith(f"{path}/") for path in mounts), f"{name}: {file} is mounted nowhere"
+            assert any(f"{file}/".startswith(f"{path}/") for path in mounts), f"{name}: {file} is mounted nowhere"
         assert pod["terminationGracePeriodSeconds"] > seconds(relay["drain_delay"]) + seconds(relay["drain"]) + 1, name
         assert relay["listen"] == f"0.0.0.0:{ports['grpc-xds']}", name
         assert ("appProtocol" in service["ports"][0]) == ("tls" not in relay), "clear text, or not"
@@ -142,7 +142,7 @@ def fits(documents):
             assert rules, f"{name}: nobody may scrape it"
 
         # Whom it asks, it may ask; and who of these is a relay lets it.
-        asked = [origin["server"] for origin in relay["origins"]] + relay["state"].get("etcd", {}).get("endpoints", [])
+        asked = [origin["server"] for origin in relay["origins"] if "server" in origin] + relay["state"].get("etcd", {}).get("endpoints", [])
         for address in asked:
             host, port = re.sub("^https://", "", address).rsplit(":", 1)[0].split(".")[-1], port_of(address)
             of_these = [each["spec"] for each in documents if each["kind"] == "Service" and each["metadata"]["name"] == host]
