@@ -110,7 +110,10 @@ impl Releases {
         instance: Instance,
         (store, turns): (Arc<dyn Store>, Arc<dyn Turns>),
     ) -> Result<Self, StoredError> {
-        let stored = Stored::open(store, &rollout.scope())?;
+        let mut stored = Stored::open(store, &rollout.scope())?;
+        if turns.are_shared() {
+            stored.share();
+        }
         let settling = Settling::new(rollout.settle);
         let state = State {
             stored,
@@ -145,7 +148,11 @@ impl Releases {
 
     /// Which release a node is served, whose stream was served the other one last.
     pub(crate) fn serves(&self, node: &Node, has: Option<Release>) -> Option<Release> {
-        lock(&self.served).control.release_for(&self.rollout.stages, node, has)
+        let served = lock(&self.served);
+        let serves = served.control.release_for(&self.rollout.stages, node, has);
+        // What is not shown yet is served to nobody, whatever the control value says.
+        let is_shown = served.candidate.as_ref().map(|(release, _)| *release) == serves;
+        if is_shown { serves } else { served.control.stable() }
     }
 
     pub(crate) fn control(&self) -> Control {

@@ -79,6 +79,11 @@ impl Keyspace {
         format!("{}pub", self.prefix)
     }
 
+    /// What the keys begin with under which relays say how their clients are.
+    pub(crate) fn tallies(&self) -> String {
+        format!("{}tally/", self.prefix)
+    }
+
     pub(crate) fn tally(&self, of: Instance) -> String {
         format!("{}tally/{:016x}", self.prefix, of.0)
     }

@@ -86,6 +86,8 @@ pub struct Stored {
     /// All that was done to these three until then is known.
     floor: Revision,
     seen: Seen,
+    /// Others write there, too, and what they write is heard.
+    is_shared: bool,
     damaged: Vec<Damage>,
 }
 
@@ -136,6 +138,7 @@ impl Stored {
             is_unread: false,
             floor: 0,
             seen: Seen::default(),
+            is_shared: false,
             damaged: Vec::new(),
         };
         stored.read_content()?;
@@ -169,6 +172,11 @@ impl Stored {
     /// When the control value in the store was changed last, as the store counts; 0 if it is not there.
     pub fn revision(&self) -> Revision {
         self.revision
+    }
+
+    /// Others write there, too: what they write is heard, and remembered.
+    pub(crate) fn share(&mut self) {
+        self.is_shared = true;
     }
 
     /// What the publisher does goes this way from now on.
@@ -229,10 +237,19 @@ impl Stored {
     fn read_control(&mut self, may_be_new: bool) -> Result<(), StoredError> {
         let key = self.keys.control();
         let Some(entry) = self.store.list(&key)?.entries.into_iter().find(|entry| entry.key == key) else {
+            if self.changes > 0 {
+                self.lose_control();
+                return Ok(());
+            }
             let lost = Damage::new(key, "it is missing, and there are releases");
-            return if may_be_new && self.revision == 0 { Ok(()) } else { Err(lost.into()) };
+            return if may_be_new { Ok(()) } else { Err(lost.into()) };
         };
         self.take_control(&key, &entry.value, entry.revision)
+    }
+
+    /// It is not in the store any more. What is stable and what is frozen is known here, and is to be there again.
+    fn lose_control(&mut self) {
+        (self.revision, self.went_back, self.is_unread) = (0, true, true);
     }
 
     /// Goes by a control value that is in the store. One of before is no news: the store was put back, and what was frozen since
@@ -247,7 +264,9 @@ impl Stored {
         }
         let control = record.control().ok_or_else(|| Damage::new(key, "it is no control value"))?;
         (self.revision, self.went_back) = (revision, record.changes < self.changes);
-        if !self.went_back {
+        if self.went_back {
+            self.is_unread = true;
+        } else {
             (self.base, self.changes) = (control, record.changes);
         }
         Ok(())

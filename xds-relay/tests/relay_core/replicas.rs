@@ -1,242 +1,19 @@
 //! Relays that have their releases in one store: one publishes, and all serve the same.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
-use proptest::prelude::*;
-use xds_relay::config::Rollout;
-use xds_relay::relay_core::RolloutError;
-use xds_relay::releases::{
-    Act, By, Control, Instance, Order, Progress, Stage, Stages, Threshold, Transition, Turn, Turns, Who,
-};
-use xds_relay::state::{Commit, Compare, Listing, Memory, Op, Revision, Store, StoreError, Watch};
-use xds_transport::wire::Node;
+use xds_relay::releases::{Act, Progress, Stages, Threshold, Transition};
+use xds_relay::state::{Op, Store as _};
 
-use crate::support::{CLUSTERS, DELTA, SECOND, SOTW, World, file};
-
-const FILES: &str = "origins: [{name: files, files: .}]\n";
-
-/// What one relay has of the store that all have.
-#[derive(Clone)]
-struct Seat {
-    store: Arc<Mutex<Memory>>,
-    holder: Arc<Mutex<Option<u64>>>,
-    is_cut_off: Arc<AtomicBool>,
-    /// It was stopped for so long that it does not know what time it is.
-    believes: Arc<AtomicBool>,
-}
-
-static TURNS: AtomicU64 = AtomicU64::new(1);
-
-impl Seat {
-    fn memory(&self) -> Result<Memory, StoreError> {
-        match self.is_cut_off.load(Ordering::Relaxed) {
-            true => Err(StoreError::Away("it is cut off".to_owned())),
-            false => Ok(self.store.lock().unwrap().clone()),
-        }
-    }
-}
-
-impl Store for Seat {
-    fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
-        self.memory()?.list(prefix)
-    }
-
-    fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
-        self.memory()?.watch(prefix, after)
-    }
-
-    fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
-        self.memory()?.commit(ops, compares)
-    }
-}
-
-impl Turns for Seat {
-    fn take(&self, key: &str, of: Instance) -> Result<Option<Box<dyn Turn>>, StoreError> {
-        let memory = self.memory()?;
-        let mut holder = self.holder.lock().unwrap();
-        if holder.is_some() {
-            return Ok(None);
-        }
-        let turn = TURNS.fetch_add(1, Ordering::Relaxed);
-        *holder = Some(turn);
-        let _ = memory.commit(&[Op::put(key, of.0.to_string())], &[]).unwrap();
-        Ok(Some(Box::new(Mine { seat: self.clone(), turn, key: key.to_owned() })))
-    }
-}
-
-/// A turn, which is over when its relay lets go of it, or it is [taken](Replicas::expire).
-#[derive(Clone)]
-struct Mine {
-    seat: Seat,
-    turn: u64,
-    key: String,
-}
-
-impl Mine {
-    fn is_over(&self) -> bool {
-        *self.seat.holder.lock().unwrap() != Some(self.turn)
-    }
-}
-
-impl Turn for Mine {
-    fn is_held(&self) -> bool {
-        self.seat.believes.load(Ordering::Relaxed) || !self.is_over()
-    }
-
-    fn store(&self) -> Arc<dyn Store> {
-        Arc::new(Fenced(self.clone()))
-    }
-}
-
-struct Fenced(Mine);
-
-impl Store for Fenced {
-    fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
-        self.0.seat.list(prefix)
-    }
-
-    fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
-        self.0.seat.watch(prefix, after)
-    }
-
-    fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
-        let memory = self.0.seat.memory()?;
-        if self.0.is_over() { Err(StoreError::Fenced) } else { memory.commit(ops, compares) }
-    }
-}
-
-impl Drop for Mine {
-    fn drop(&mut self) {
-        let _ = &self.key;
-    }
-}
-
-struct Replicas {
-    world: World,
-    store: Arc<Mutex<Memory>>,
-    holder: Arc<Mutex<Option<u64>>>,
-    seats: Vec<Seat>,
-    watches: Vec<Watch>,
-    rollout: Rollout,
-}
-
-impl Replicas {
-    /// Relays of the same files, of which the canaries are served what is new first.
-    fn new(relays: usize, change: impl FnOnce(&mut Rollout)) -> Self {
-        let stage = |who| Stage { who, hold: 60 * SECOND };
-        let canaries = Who::Match([("cluster".parse().unwrap(), "canary".to_owned())].into());
-        let mut rollout = Rollout::new(None, Stages::new([canaries, Who::Percent("100%".parse().unwrap())].map(stage)));
-        change(&mut rollout);
-        let (world, store, holder) = (World::empty(), Arc::default(), Arc::default());
-        let mut replicas = Self { world, store, holder, seats: Vec::new(), watches: Vec::new(), rollout };
-        (0..relays).for_each(|_| replicas.start());
-        replicas
-    }
-
-    /// One more relay, with the files that there are.
-    fn start(&mut self) {
-        let relay = self.world.add_relay(FILES, Vec::new());
-        let seat = Seat {
-            store: self.store.clone(),
-            holder: self.holder.clone(),
-            is_cut_off: Arc::default(),
-            believes: Arc::default(),
-        };
-        self.watches.push(seat.watch("", seat.list("none").unwrap().revision).unwrap());
-        let turns = Arc::new(seat.clone());
-        let core = &self.world.relays[relay].core;
-        core.roll_out_in_turn(self.rollout.clone(), turns.clone(), turns, self.world.now).unwrap();
-        self.seats.push(seat);
-    }
-
-    fn hear(&mut self) {
-        for (at, seat) in self.seats.iter().enumerate().filter(|(_, seat)| !seat.is_cut_off.load(Ordering::Relaxed)) {
-            let (core, now) = (&self.world.relays[at].core, self.world.now);
-            if let Ok(events) = self.watches[at].next(Duration::ZERO) {
-                core.hear_releases(&events, now);
-                continue;
-            }
-            self.watches[at] = seat.watch("", seat.list("none").unwrap().revision).unwrap();
-            core.read_releases_anew(now);
-        }
-        self.world.settle();
-    }
-
-    fn advance(&mut self, seconds: u32) {
-        for _ in 0..seconds {
-            self.hear();
-            self.world.advance(SECOND);
-        }
-        self.hear();
-    }
-
-    /// All relays have these files.
-    fn set(&mut self, files: &[&str]) {
-        (0..self.seats.len()).for_each(|relay| self.set_at(relay, files));
-    }
-
-    fn set_at(&mut self, relay: usize, files: &[&str]) {
-        let files = files.iter().map(|named| {
-            let (name, body) = named.split_once('@').unwrap();
-            file(CLUSTERS, name, body)
-        });
-        let (files, now) = (files.collect(), self.world.now);
-        self.world.relays[relay].core.set_files(0, files, now);
-        self.world.settle();
-    }
-
-    fn node(&mut self, relay: usize, id: &str, cluster: &str) -> usize {
-        let node = Node { id: id.into(), cluster: cluster.into(), ..Node::default() };
-        let client = self.world.client_with(relay, DELTA, &node);
-        self.world.subscribe(client, CLUSTERS, &["*"]);
-        client
-    }
-
-    fn held<const N: usize>(&self, clients: [usize; N]) -> [String; N] {
-        clients.map(|client| self.world.clients[client].held(CLUSTERS).join(" "))
-    }
-
-    fn control(&self, relay: usize) -> Control {
-        self.world.relays[relay].core.release_control(None).unwrap()
-    }
-
-    fn order(&mut self, relay: usize, act: Act) -> Result<Transition, RolloutError> {
-        let order = Order::new(act, By::Person("ann".into()), "a test", self.world.wall());
-        let applied = self.world.relays[relay].core.order_release(None, &order, self.world.now);
-        self.world.settle();
-        Ok(applied?.transition)
-    }
-
-    fn cut_off(&self, relay: usize, is: bool) {
-        self.seats[relay].is_cut_off.store(is, Ordering::Relaxed);
-    }
-
-    fn publisher(&self) -> usize {
-        let is_his = |relay: &usize| {
-            let core = &self.world.relays[*relay].core;
-            let publisher = self.control(*relay).publisher().unwrap();
-            core.instance() == format!("{:016x}", publisher.instance.0)
-        };
-        (0..self.seats.len()).find(is_his).unwrap()
-    }
-
-    /// Whoever has the turn has been silent for too long.
-    fn expire(&self) {
-        let store = self.store.lock().unwrap().clone();
-        let turn = store.list("").unwrap().entries.into_iter().find(|entry| entry.key.ends_with("/pub"));
-        *self.holder.lock().unwrap() = None;
-        let _ = store.commit(&[Op::delete(turn.unwrap().key)], &[]).unwrap();
-    }
-}
+use crate::support::replicas::Replicas;
+use crate::support::{DELTA, SECOND, SOTW};
 
 #[test]
 fn one_relay_publishes_and_all_serve_the_same_stage() {
     for protocol in [DELTA, SOTW] {
         let mut relays = Replicas::new(3, |_| {});
+        relays.protocol = protocol;
         relays.set(&["a@1", "b@1"]);
-        let _ = protocol;
         let canaries = [0, 1, 2].map(|relay| relays.node(relay, &format!("c{relay}"), "canary"));
         let others = [0, 1, 2].map(|relay| relays.node(relay, &format!("o{relay}"), "other"));
         relays.advance(5);
@@ -395,119 +172,122 @@ fn a_relay_that_starts_serves_what_is_stable_without_an_origin() {
     assert_eq!(relays.held([client]), [many.join(" ")]);
 }
 
-/// A snapshot is restored: what was done since is not there, be it that it is frozen.
+/// A snapshot is restored, or all was deleted: what was done since is not there, be it that it is frozen, or was just ordered.
 #[test]
 fn a_store_that_is_put_back_loses_nothing_that_a_relay_knows() {
+    for (is_empty, orders_meanwhile) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut relays = Replicas::new(2, |_| {});
+        relays.set(&["a@1"]);
+        let clients = [0, 1].map(|relay| relays.node(relay, &format!("c{relay}"), "other"));
+        relays.advance(5);
+        let snapshot = if is_empty { Vec::new() } else { relays.snapshot() };
+        relays.set(&["a@1", "b@1"]);
+        relays.advance(130);
+        assert_eq!(relays.held(clients), ["a@1 b@1"; 2]);
+        if !orders_meanwhile {
+            relays.order(0, Act::Freeze).unwrap();
+        }
+        relays.advance(1);
+        clients.into_iter().for_each(|client| drop(relays.world.told(client)));
+        if orders_meanwhile {
+            (0..2).for_each(|at| relays.cut_off(at, true));
+            assert_eq!(relays.order(1, Act::Freeze).unwrap(), Transition::Frozen);
+        }
+        relays.restore(&snapshot);
+        (0..2).for_each(|at| relays.cut_off(at, false));
+        if orders_meanwhile {
+            // Before anybody has heard of it.
+            let _ = relays.order(0, Act::Hold);
+        }
+        relays.advance(10);
+        for (at, client) in clients.into_iter().enumerate() {
+            assert_eq!(relays.world.told(client), [""; 0], "nothing is taken away");
+            assert!(relays.control(at).frozen().is_some());
+        }
+        relays.start();
+        let client = relays.node(2, "new", "other");
+        relays.advance(2);
+        assert_eq!(relays.held([client]), ["a@1 b@1"], "all of it is there again");
+        assert!(relays.control(2).frozen().is_some() && relays.control(2) == relays.control(0));
+    }
+}
+
+/// One knows nothing of what was since, has the turn, and is not to be believed.
+#[test]
+fn a_relay_that_started_after_a_store_was_put_back_is_told_by_the_others() {
     let mut relays = Replicas::new(2, |_| {});
+    relays.set(&["a@1"]);
+    let client = relays.node(0, "c", "other");
+    relays.advance(5);
+    let snapshot = relays.snapshot();
+    relays.order(0, Act::Freeze).unwrap();
+    relays.advance(1);
+    let publisher = relays.publisher();
+    relays.restore(&snapshot);
+    relays.start();
+    relays.set_at(2, &["a@1"]);
+    relays.world.advance(SECOND);
+    relays.cut_off(publisher, true);
+    relays.advance(10);
+    assert!((0..3).filter(|at| *at != publisher).all(|at| relays.control(at).frozen().is_some()));
+    assert_eq!(relays.held([client]), ["a@1"]);
+}
+
+#[test]
+fn a_relay_that_ends_gives_its_turn_back() {
+    let mut relays = Replicas::new(2, |_| {});
+    relays.set(&["a@1"]);
+    relays.advance(5);
+    let (first, now) = (relays.publisher(), relays.world.now);
+    relays.world.relays[first].core.end_releases();
+    relays.world.relays[first].core.release(now, relays.world.wall());
+    relays.set(&["a@2"]);
+    relays.advance(5);
+    assert_ne!(relays.publisher(), first);
+}
+
+/// Files reach relays one after the other: what one has still is no news, though it may publish now.
+#[test]
+fn a_relay_that_takes_over_with_older_files_takes_nothing_back() {
+    let mut relays = Replicas::new(2, |rollout| rollout.stages = Stages::default());
     relays.set(&["a@1"]);
     let clients = [0, 1].map(|relay| relays.node(relay, &format!("c{relay}"), "other"));
     relays.advance(5);
-    let snapshot = relays.store.lock().unwrap().list("").unwrap().entries;
-    relays.set(&["a@1", "b@1"]);
-    relays.advance(130);
+    let first = relays.publisher();
+    relays.set_at(first, &["a@1", "b@1"]);
+    relays.advance(5);
     assert_eq!(relays.held(clients), ["a@1 b@1"; 2]);
-    relays.order(0, Act::Freeze).unwrap();
-    relays.advance(1);
-    for client in clients {
-        relays.world.told(client);
-    }
-
-    let restored = Memory::default();
-    let ops: Vec<_> = snapshot.into_iter().map(|entry| Op::put(entry.key, entry.value)).collect();
-    let _ = restored.commit(&ops, &[]).unwrap();
-    *relays.store.lock().unwrap() = restored.clone();
+    relays.cut_off(first, true);
     relays.expire();
-    for at in 0..2 {
-        relays.watches[at] = restored.watch("", restored.list("none").unwrap().revision).unwrap();
-        relays.world.relays[at].core.read_releases_anew(relays.world.now);
-    }
-    relays.advance(10);
-    for (at, client) in clients.into_iter().enumerate() {
-        assert_eq!(relays.world.told(client), [""; 0], "nothing is taken away");
-        assert!(relays.control(at).frozen().is_some());
-    }
-    relays.start();
-    let client = relays.node(2, "new", "other");
-    relays.advance(2);
-    assert_eq!(relays.held([client]), ["a@1 b@1"], "all of it is there again");
-    assert!(relays.control(2).frozen().is_some() && relays.control(2) == relays.control(0));
+    relays.advance(30);
+    assert_ne!(relays.control(1 - first).publisher(), relays.control(first).publisher(), "it took over");
+    assert_eq!(relays.held(clients), ["a@1 b@1"; 2]);
+    relays.set_at(1 - first, &["a@1", "c@1"]);
+    relays.advance(5);
+    assert_eq!(relays.held(clients)[1 - first], "a@1 c@1", "that is news");
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    Set(u8),
-    SetAt(u8, u8),
-    Cut(u8, bool),
-    Expire,
-    Freeze(u8),
-    Unfreeze(u8),
-    Rollback(u8),
-    Move(u8, u8),
-    Wait(u8),
-}
-
-fn event() -> impl Strategy<Value = Event> {
-    let relay = 0..3u8;
-    prop_oneof![
-        4 => (1..6u8).prop_map(Event::Set),
-        2 => (relay.clone(), 1..6u8).prop_map(|(relay, body)| Event::SetAt(relay, body)),
-        2 => (relay.clone(), any::<bool>()).prop_map(|(relay, is)| Event::Cut(relay, is)),
-        2 => Just(Event::Expire),
-        1 => relay.clone().prop_map(Event::Freeze),
-        2 => relay.clone().prop_map(Event::Unfreeze),
-        1 => relay.clone().prop_map(Event::Rollback),
-        2 => (0..4u8, relay).prop_map(|(client, relay)| Event::Move(client, relay)),
-        6 => (1..70u8).prop_map(Event::Wait),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-
-    /// Whatever happens, who has something is not left without; and relays that hear each other agree.
-    #[test]
-    fn whatever_happens_nothing_is_taken_away_and_relays_agree(events in proptest::collection::vec(event(), 1..24)) {
-        let mut relays = Replicas::new(3, |_| {});
-        relays.set(&["a@1", "b@0"]);
-        relays.advance(5);
-        let mut clients: Vec<_> = (0..4).map(|number: usize| {
-            relays.node(number % 3, &format!("n{number}"), if number == 0 { "canary" } else { "other" })
-        }).collect();
-        relays.advance(2);
-        for event in events {
-            match event {
-                Event::Set(body) => relays.set(&[&format!("a@{body}"), "b@0"]),
-                Event::SetAt(relay, body) => relays.set_at(relay.into(), &[&format!("a@{body}"), "b@0"]),
-                Event::Cut(relay, is) => relays.cut_off(relay.into(), is),
-                Event::Expire if relays.holder.lock().unwrap().is_some() => relays.expire(),
-                Event::Expire => {}
-                Event::Freeze(relay) => _ = relays.order(relay.into(), Act::Freeze),
-                Event::Unfreeze(relay) => _ = relays.order(relay.into(), Act::Unfreeze),
-                Event::Rollback(relay) => _ = relays.order(relay.into(), Act::Rollback { to: None }),
-                Event::Move(client, relay) => {
-                    let client = usize::from(client);
-                    relays.world.disconnect(clients[client]);
-                    let cluster = if client == 0 { "canary" } else { "other" };
-                    clients[client] = relays.node(relay.into(), &format!("n{client}"), cluster);
-                    relays.advance(1);
-                }
-                Event::Wait(seconds) => relays.advance(seconds.into()),
-            }
-            relays.hear();
-            for client in &clients {
-                let held = relays.world.clients[*client].held(CLUSTERS);
-                prop_assert_eq!(held.len(), 2, "{:?}", held);
-            }
-            let there: Vec<_> = (0..3).filter(|relay| !relays.seats[*relay].is_cut_off.load(Ordering::Relaxed)).collect();
-            for relay in &there {
-                let (one, first) = (relays.control(*relay), relays.control(there[0]));
-                prop_assert_eq!(one.publisher(), first.publisher());
-            }
-        }
-        (0..3).for_each(|relay| relays.cut_off(relay, false));
-        relays.advance(8);
-        let controls = [0, 1, 2].map(|relay| relays.control(relay));
-        prop_assert_eq!(&controls[0], &controls[1]);
-        prop_assert_eq!(&controls[0], &controls[2]);
-    }
+/// What cannot be read is served to nobody, and nobody counts as served it.
+#[test]
+fn a_candidate_that_cannot_be_read_yet_is_served_later() {
+    let mut relays = Replicas::new(2, |_| {});
+    relays.set(&["a@1"]);
+    let clients = [0, 1].map(|relay| relays.node(relay, &format!("c{relay}"), "canary"));
+    relays.advance(5);
+    let first = relays.publisher();
+    // It hears nothing, and then that there is a candidate, of which a body is not to be had.
+    relays.world.advance(SECOND);
+    relays.set_at(first, &["a@2"]);
+    relays.world.advance(5 * SECOND);
+    let store = relays.store.lock().unwrap().clone();
+    let bodies: Vec<_> = store.list("").unwrap().entries.into_iter().filter(|of| of.key.contains("/body/")).collect();
+    let torn: Vec<_> = bodies.iter().map(|of| Op::put(&*of.key, "torn")).collect();
+    let _ = store.commit(&torn, &[]).unwrap();
+    relays.world.relays[1 - first].core.read_releases_anew(relays.world.now);
+    relays.world.advance(3 * SECOND);
+    assert_eq!(relays.held(clients)[1 - first], "a@1");
+    let whole: Vec<_> = bodies.into_iter().map(|of| Op::put(of.key, of.value)).collect();
+    let _ = store.commit(&whole, &[]).unwrap();
+    relays.advance(3);
+    assert_eq!(relays.held(clients), ["a@2"; 2]);
 }

@@ -6,18 +6,22 @@ use xdstp_client::state::{Event, Op};
 
 use super::{Releases, State};
 use crate::lock::lock;
-use crate::releases::StoredError;
+use crate::releases::{Instance, StoredError};
 
 impl Releases {
     /// What was done in the store, as it is heard: it is served, if it says so.
     pub(in crate::relay_core) fn hear(&self, events: &[Event], now: Instant) {
         let _ = self.learn(now, |state| {
-            events.iter().for_each(|event| self.hear_tally(state, event, now));
-            let heard = state.stored.hear(events, &self.rollout.stages)?;
+            for event in events {
+                if let Some(of) = state.stored.tally_of(event.op.key()) {
+                    self.hear_tally(state, of, value_of(&event.op), now);
+                }
+            }
+            let (heard, control) = state.stored.hear(events, &self.rollout.stages);
             if heard.is_free {
                 state.turn.is_free();
             }
-            Ok(())
+            control
         });
     }
 
@@ -29,10 +33,10 @@ impl Releases {
         })
     }
 
-    fn hear_tally(&self, state: &mut State, event: &Event, now: Instant) {
-        // What this relay told is counted already.
-        if let Some(of) = state.stored.tally_of(event.op.key()).filter(|of| *of != self.instance) {
-            state.tallies.hear(of, value_of(&event.op), now);
+    /// What this relay told is counted already.
+    pub(super) fn hear_tally(&self, state: &mut State, of: Instance, said: Option<&[u8]>, now: Instant) {
+        if of != self.instance {
+            state.tallies.hear(of, said, now);
         }
     }
 

@@ -9,6 +9,7 @@ use xdstp_uri::ResourceName;
 
 use super::health::Look;
 use super::served_content::Content;
+use super::tally::Tally;
 use super::{Releases, State};
 use crate::lock::lock;
 use crate::releases::{
@@ -22,21 +23,30 @@ impl Releases {
         let scope = self.rollout.scope();
         {
             let state = &mut *lock(&self.state);
-            let is_publisher = self.has_turn(state, now).unwrap_or_else(|error| {
-                tracing::warn!(scope, "whose turn it is to publish is not known: {error}");
-                false
-            });
-            if let Err(error) = self.publish(state, is_publisher, now, wall) {
-                tracing::error!(scope, "no release is taken: {error}");
-            }
             let heard = std::mem::take(&mut lock(&self.served).heard);
             state.health.hear(heard, now);
             state.health.look(look, now);
-            if let Err(error) = self.proceed(state, is_publisher, now, wall) {
+            // A store that does not answer takes its time each time it is asked, and orders wait for that.
+            if !state.turn.is_resting(now)
+                && let Err(error) = self.go_on(state, now, wall)
+            {
                 tracing::warn!(scope, "the release stays as it is: {error}");
+                if self.turns.are_shared() {
+                    state.turn.rests(&error, now);
+                }
             }
         }
         self.show(now);
+    }
+
+    fn go_on(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
+        if state.stored.went_back() {
+            self.put_back(state, wall)?;
+        }
+        let is_publisher = self.has_turn(state, now, wall)?;
+        let published = self.publish(state, is_publisher, now, wall);
+        self.proceed(state, is_publisher, now, wall)?;
+        published
     }
 
     /// What the origin has is a release, once it has settled.
@@ -47,13 +57,11 @@ impl Releases {
         now: Instant,
         wall: SystemTime,
     ) -> Result<(), StoredError> {
-        if is_publisher && state.stored.went_back() {
-            self.put_back(state, wall)?;
-        }
         let Some(content) = self.origin.content().filter(|_| self.origin.ready().is_ok()) else { return Ok(()) };
         if state.seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &content)) {
             state.settling.changed(now);
             state.seen = Some(content.clone());
+            state.turn.is_inherited = false;
         }
         // Who has the turn later takes what is there then, and has been for long.
         if !is_publisher || !state.settling.handle_timeout(now) {
@@ -76,10 +84,18 @@ impl Releases {
             items.iter().zip(&held).map(|(item, held)| (item.body, held.2.value.any())).collect();
         let manifest = Manifest::new(items.iter().cloned());
         let release = manifest.release();
+        // What was taken before by another relay is no news of this one, whose files may be late.
+        if state.turn.is_inherited && state.stored.has(release) {
+            return Ok(());
+        }
         let publisher = self.publisher(state, wall)?;
         let removes_much = match state.stored.control().stable() {
             Some(stable) if stable != release => {
-                Difference::between(&state.stored.manifest(stable)?, &manifest).removes_much()
+                let before = match state.contents.get(&stable) {
+                    Some(content) => content.manifest.clone(),
+                    None => state.stored.manifest(stable)?,
+                };
+                Difference::between(&before, &manifest).removes_much()
             }
             _ => false,
         };
@@ -110,7 +126,7 @@ impl Releases {
     }
 
     /// This relay, as the one that publishes.
-    fn publisher(&self, state: &mut State, wall: SystemTime) -> Result<Publisher, StoredError> {
+    pub(super) fn publisher(&self, state: &mut State, wall: SystemTime) -> Result<Publisher, StoredError> {
         if let Some(publisher) = state.stored.control().publisher().filter(|of| of.instance == self.instance) {
             return Ok(publisher);
         }
@@ -129,12 +145,13 @@ impl Releases {
         wall: SystemTime,
     ) -> Result<(), StoredError> {
         let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
-        self.tell_others(state, candidate, now);
+        self.tell_others(state, candidate, now)?;
         state.stored.flush(&self.rollout.stages)?;
         if !is_publisher {
             return Ok(());
         }
-        let control = state.stored.control();
+        self.forget_told(state, now)?;
+        let control = state.stored.control().clone();
         let Some(Candidate { release, progress, .. }) = control.candidate().cloned() else { return Ok(()) };
         // It is halted for the first reason there was.
         if matches!(progress, Progress::Halted(_)) && self.rollout.on_halt == OnHalt::Hold {
@@ -142,10 +159,13 @@ impl Releases {
         }
         let checked = self.checked(release, now);
         let missed = state.tallies.missed(release);
-        let tally = state.health.tally(release, &missed, now);
-        let halts = tally.and_then(|own| state.tallies.halts(&own, release, &self.rollout.halt, now));
+        let tally = state.health.tally(release, &missed, now).unwrap_or_else(|| Tally::of(release));
+        let halts = state.tallies.halts(&tally, release, &self.rollout.halt, now);
         let halts = halts.or_else(|| checked.clone().err());
-        let is_due = checked == Ok(true) && control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
+        // The clock of another relay may have begun the stage.
+        let has_held = state.turn.has_held(&control, &self.rollout.stages, now) || !self.turns.are_shared();
+        let is_due =
+            checked == Ok(true) && has_held && control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
         let (act, why) = match (halts, is_due) {
             (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why),
             (None, true) => (Act::Advance { release }, "all is well".to_owned()),

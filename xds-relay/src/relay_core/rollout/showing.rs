@@ -93,6 +93,7 @@ impl Releases {
             self.has_changed.store(true, Ordering::Release);
         }
         let candidate = candidate?.as_ref().map(|(release, track, _)| (*release, track.clone()));
+        self.has_changed.store(true, Ordering::Release);
         let heard = std::mem::take(&mut served.heard);
         Some(Left { heard, candidate: std::mem::replace(&mut served.candidate, candidate) })
     }
@@ -119,7 +120,10 @@ impl Releases {
         for (item, body) in manifest.items().iter().zip(bodies) {
             match self.held(item, body) {
                 Some(one) => held.push(one),
-                // What a variant is for is not kept as more than text.
+                // What a variant is for is not kept as more than text: the origin of this relay is to say it, too.
+                None if state.shown.is_some() && self.turns.are_shared() => {
+                    return Err(StoredError::NoBody { type_url: item.type_url.to_string(), name: item.name.clone() });
+                }
                 None => tracing::warn!(%release, name = item.name, variant = item.variant, "it is left out"),
             }
         }

@@ -125,36 +125,62 @@ impl Tally {
 /// What other relays said of their clients.
 #[derive(Default)]
 pub(super) struct Tallies {
-    by_relay: BTreeMap<u64, (Instant, Tally)>,
+    by_relay: BTreeMap<u64, Heard>,
+}
+
+struct Heard {
+    at: Instant,
+    tally: Tally,
+    /// It is not there any more.
+    is_old: bool,
 }
 
 impl Tallies {
     /// A relay said that, or says nothing any more.
     pub(super) fn hear(&mut self, of: Instance, said: Option<&[u8]>, now: Instant) {
         match said.and_then(|said| Tally::decode(said).ok()) {
-            Some(tally) if self.by_relay.len() < MOST || self.by_relay.contains_key(&of.0) => {
-                self.by_relay.insert(of.0, (now, tally));
+            Some(tally) => {
+                if self.by_relay.len() >= MOST {
+                    self.by_relay.retain(|_, heard| !heard.is_old);
+                }
+                if self.by_relay.len() < MOST || self.by_relay.contains_key(&of.0) {
+                    self.by_relay.insert(of.0, Heard { at: now, tally, is_old: false });
+                }
             }
-            _ => _ = self.by_relay.remove(&of.0),
+            // Who is not there any more did not say that.
+            None if self.by_relay.get(&of.0).is_some_and(|heard| heard.is_old) => {}
+            None => _ = self.by_relay.remove(&of.0),
         }
+    }
+
+    /// Who has said nothing for so long that it is not there any more: what it said is not to be kept for others. What it said that
+    /// was refused is remembered here, for as long as there is room.
+    pub(super) fn take_old(&mut self, now: Instant) -> Vec<Instance> {
+        let is_old = |heard: &Heard| !heard.is_old && now.saturating_duration_since(heard.at) > 2 * COUNTS;
+        let old = self.by_relay.iter_mut().filter(|(_, heard)| is_old(heard));
+        old.map(|(of, heard)| {
+            heard.is_old = true;
+            Instance(*of)
+        })
+        .collect()
     }
 
     /// Whom others miss.
     pub(super) fn missed(&self, release: Release) -> BTreeSet<u64> {
-        let of = self.by_relay.values().filter(|(_, tally)| tally.is_of(release));
-        of.flat_map(|(_, tally)| tally.gone.iter().chain(&tally.lost_prints)).copied().collect()
+        let of = self.by_relay.values().filter(|heard| heard.tally.is_of(release));
+        of.flat_map(|heard| heard.tally.gone.iter().chain(&heard.tally.lost_prints)).copied().collect()
     }
 
     /// Why a candidate halts, by what all say. Who has said nothing for long may be gone, and its clients elsewhere; but what it
     /// said that was refused was.
     pub(super) fn halts(&self, own: &Tally, release: Release, halt: &Halt, now: Instant) -> Option<String> {
         let mut all = own.clone();
-        for (said, tally) in self.by_relay.values().filter(|(_, tally)| tally.is_of(release)) {
-            if now.saturating_duration_since(*said) <= COUNTS {
+        for Heard { at, tally, .. } in self.by_relay.values().filter(|heard| heard.tally.is_of(release)) {
+            if now.saturating_duration_since(*at) <= COUNTS {
                 all.add(tally);
             } else {
-                let Tally { all: clients, refused, refusing, .. } = tally.clone();
-                all.add(&Tally { all: clients, refused, refusing, ..Tally::default() });
+                let Tally { refused, refusing, .. } = tally.clone();
+                all.add(&Tally { all: refusing, refused, refusing, ..Tally::default() });
             }
         }
         all.find();

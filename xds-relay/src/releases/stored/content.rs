@@ -37,9 +37,9 @@ impl Stored {
             };
             bodies.push(body);
         }
-        // What is served now is not needed twice.
-        let parts = &self.parts;
-        self.seen.retain(|hash| parts.contains_key(hash));
+        // What is served now is not needed twice; parts are, by who hears what others change of them.
+        let (parts, is_shared) = (&self.parts, self.is_shared);
+        self.seen.retain(|hash| is_shared && parts.contains_key(hash));
         Ok((manifest, bodies))
     }
 

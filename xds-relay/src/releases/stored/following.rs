@@ -26,8 +26,8 @@ impl Stored {
     /// already changes nothing.
     ///
     /// # Errors
-    /// The control value is damaged, or gone. What is known holds on.
-    pub(crate) fn hear(&mut self, events: &[Event], stages: &Stages) -> Result<HeardOf, StoredError> {
+    /// The control value is damaged. What is known holds on, and all else was heard.
+    pub(crate) fn hear(&mut self, events: &[Event], stages: &Stages) -> (HeardOf, Result<(), StoredError>) {
         let (mut heard, mut heard_control) = (HeardOf::default(), Ok(()));
         for event in events {
             match self.keys.kind(event.op.key()) {
@@ -39,8 +39,10 @@ impl Stored {
                 _ => {}
             }
         }
+        // They are whole revisions, and may be told twice.
+        self.floor = events.last().map_or(0, |event| event.revision).max(self.floor);
         (self.control, _) = self.with_unsaved(stages);
-        heard_control.map(|()| heard)
+        (heard, heard_control)
     }
 
     /// Whether the store was put back to what it was, which nobody has mended yet.
@@ -54,7 +56,7 @@ impl Stored {
     /// The store cannot be written. Others were faster: they are heard.
     pub(crate) fn put_control_back(&mut self, stages: &Stages) -> Result<(), StoredError> {
         let (control, done) = self.with_unsaved(stages);
-        if self.commit(&control, &done)? { Ok(()) } else { Err(StoredError::Contended) }
+        if self.commit_anyhow(&control, &done)? { Ok(()) } else { Err(StoredError::Contended) }
     }
 
     /// Who has this key publishes.
@@ -65,6 +67,15 @@ impl Stored {
     /// Who says under that key how its clients are.
     pub(crate) fn tally_of(&self, key: &str) -> Option<Instance> {
         self.keys.tally_of(key)
+    }
+
+    /// What relays say of their clients.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(crate) fn tallies(&self) -> Result<Vec<(Instance, Bytes)>, StoreError> {
+        let told = self.store.list(&self.keys.tallies())?.entries;
+        Ok(told.into_iter().filter_map(|entry| Some((self.keys.tally_of(&entry.key)?, entry.value))).collect())
     }
 
     /// Says how the clients of a relay are, or says nothing any more.
@@ -92,7 +103,10 @@ impl Stored {
     fn hear_control(&mut self, event: &Event) -> Result<(), StoredError> {
         match &event.op {
             Op::Put(key, value) => self.take_control(key, value, event.revision),
-            Op::Delete(key) => Err(Damage::new(&**key, "it was deleted").into()),
+            Op::Delete(_) => {
+                self.lose_control();
+                Ok(())
+            }
         }
     }
 
@@ -125,7 +139,9 @@ impl Stored {
         match bodies_of(&self.keys.parts(), key, value) {
             Ok((part, bodies)) => {
                 self.parts.insert(part, bodies);
-                self.seen.insert(part, value.clone());
+                if self.is_shared {
+                    self.seen.insert(part, value.clone());
+                }
             }
             Err(problem) => self.damaged.push(Damage::new(key, problem)),
         }

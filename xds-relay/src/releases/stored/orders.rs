@@ -111,6 +111,10 @@ impl Stored {
             match self.commit(&control, &done).and_then(|is_done| Ok(is_done || !self.was_overtaken()?)) {
                 Ok(true) => return Ok((transition, true)),
                 Ok(false) => {}
+                // What this relay ordered as the publisher is not for it to say any more.
+                Err(StoredError::Store(StoreError::Fenced)) if self.unsaved.iter().any(is_by_relay) => {
+                    self.unsaved.retain(|order| !is_by_relay(order));
+                }
                 Err(error) => {
                     let Some(order) = order.filter(|order| self.may_wait(order, &error)) else { return Err(error) };
                     if changes {
@@ -138,7 +142,10 @@ impl Stored {
             Act::Freeze | Act::Rollback { .. } | Act::Hold | Act::Halt { .. } => true,
             Act::Publish { .. } | Act::Advance { .. } | Act::Stage { .. } | Act::Unfreeze | Act::TakeOver => false,
         };
-        let is_away = matches!(error, StoredError::Store(error) if !matches!(error, StoreError::Fenced));
+        let is_away = match error {
+            StoredError::Store(error) => !matches!(error, StoreError::Fenced),
+            other => matches!(other, StoredError::PutBack),
+        };
         takes_back && self.unsaved.len() < UNSAVED && is_away
     }
 
@@ -162,11 +169,19 @@ impl Stored {
         (control, done)
     }
 
-    /// Whether it is written: it is not if others were faster.
-    pub(super) fn commit(&mut self, control: &Control, done: &[(Order, Transition)]) -> Result<bool, StoredError> {
+    /// Whether it is written: it is not if others were faster. What was put back to an earlier state is mended first, or it would
+    /// name what it does not have.
+    fn commit(&mut self, control: &Control, done: &[(Order, Transition)]) -> Result<bool, StoredError> {
+        if self.went_back { Err(StoredError::PutBack) } else { self.commit_anyhow(control, done) }
+    }
+
+    pub(super) fn commit_anyhow(
+        &mut self,
+        control: &Control,
+        done: &[(Order, Transition)],
+    ) -> Result<bool, StoredError> {
         let changes = self.changes.saturating_add(done.len() as u64);
-        let is_by_relay = done.iter().any(|(order, _)| !matches!(order.by, By::Person(_)));
-        let store = if is_by_relay { &self.writer } else { &self.store };
+        let store = if done.iter().any(|(order, _)| is_by_relay(order)) { &self.writer } else { &self.store };
         let key = self.keys.control();
         let record = ControlRecord::of(&self.scope, control, changes);
         let mut ops = vec![Op::put(&*key, seal(&key, &record))];
@@ -184,6 +199,10 @@ impl Stored {
             }
         }
     }
+}
+
+fn is_by_relay(order: &Order) -> bool {
+    !matches!(order.by, By::Person(_))
 }
 
 /// It was done here, and is not done for others: they were faster.

@@ -37,10 +37,14 @@ impl Stored {
         if self.base.publisher != Some(by) {
             return Err(ControlError::NotThePublisher.into());
         }
-        self.put(manifest, from, at, body)
+        if self.put(manifest, from, at, body)? {
+            self.sweep(manifest.release())?;
+            self.is_unread = false;
+        }
+        Ok(())
     }
 
-    /// The same of what was kept and is lost.
+    /// The same of what was kept and is lost, by whoever has it. Nothing is removed.
     ///
     /// # Errors
     /// As [`save`](Self::save).
@@ -51,23 +55,24 @@ impl Stored {
         at: SystemTime,
         body: &dyn Fn(&Item) -> Option<Bytes>,
     ) -> Result<(), StoredError> {
-        self.put(manifest, from, at, body)
+        self.put(manifest, from, at, body).map(drop)
     }
 
+    /// Whether it was not there.
     fn put(
         &mut self,
         manifest: &Manifest,
         from: &str,
         at: SystemTime,
         body: &dyn Fn(&Item) -> Option<Bytes>,
-    ) -> Result<(), StoredError> {
+    ) -> Result<bool, StoredError> {
         if self.is_unread {
             self.read_content()?;
         }
         let release = manifest.release();
         let missing: Vec<_> = manifest.items().iter().filter(|item| !self.bodies.contains(&item.body)).collect();
         if self.has(release) && missing.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let bodies = content_of(&missing, body)?;
         let parts = parts_of(manifest);
@@ -104,14 +109,14 @@ impl Stored {
         self.releases.insert(release, record.into());
         self.parts.extend(parts.into_iter().map(|(part, _, bodies)| (part, bodies)));
         self.bodies.extend(manifest.items().iter().map(|item| item.body));
-        self.sweep(release)?;
-        self.is_unread = false;
-        Ok(())
+        Ok(true)
     }
 
     /// Writes, unless the control value has changed: who publishes no more does not write.
     pub(super) fn write(&mut self, ops: impl IntoIterator<Item = Op>) -> Result<(), StoredError> {
-        let mut batch = Batch::new(&*self.writer, Compare::unchanged(self.keys.control(), self.revision));
+        // Who has what was lost puts it back, whoever publishes.
+        let store = if self.went_back { &self.store } else { &self.writer };
+        let mut batch = Batch::new(&**store, Compare::unchanged(self.keys.control(), self.revision));
         ops.into_iter().try_for_each(|op| batch.add(op))?;
         // Nobody else writes what this one does: what is heard of it later is known.
         self.floor = batch.write()?.unwrap_or_default().max(self.floor);
