@@ -31,6 +31,9 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
             let (_, resources) = crate::file_origin::load_origin(config, origin, directory, descriptors)?;
             contents.push(FileContent::new(&origin.name, resources.iter().map(|resource| resource.type_url.as_str())));
         }
+        if let Some((_, descriptors)) = origin.kind.etcd() {
+            crate::file_origin::descriptors_of(config, origin, descriptors)?;
+        }
     }
     Ok(contents)
 }
@@ -94,5 +97,10 @@ fn check_tls(config: &Config) -> Result<(), Error> {
         tls::Downstream::load(files, tls::With::Orders)?;
     }
     config.origins.iter().try_for_each(|origin| origins::endpoints(config, origin).map(drop))?;
+    for origin in &config.origins {
+        if let Some((etcd, _)) = origin.kind.etcd() {
+            etcd_options(etcd, &config.field_of(origin, "etcd"))?;
+        }
+    }
     tls::check_dates(config)
 }

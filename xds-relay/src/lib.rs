@@ -20,6 +20,9 @@ mod downstream;
 mod drain;
 mod error;
 mod etcd;
+#[cfg(feature = "file-origin")]
+#[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]
+pub mod etcd_origin;
 mod exported;
 mod file_content;
 #[cfg(feature = "file-origin")]

@@ -16,6 +16,7 @@ use xds_transport::Protocol;
 
 mod denial;
 mod downstream;
+mod etcd;
 mod heard;
 mod latencies;
 mod load_reports;
@@ -26,6 +27,7 @@ mod stream_guard;
 pub(crate) use self::denial::{AUDIT, Denial};
 pub use self::downstream::DownstreamMetrics;
 use self::downstream::TypedCounters;
+pub use self::etcd::EtcdMetrics;
 pub(crate) use self::load_reports::LoadReportStream;
 use self::load_reports::LoadReports;
 pub use self::looked_at::{CertificateTimes, Gauges};
@@ -95,6 +97,7 @@ pub struct Metrics {
     heard: heard::Heard,
     load_reports: LoadReports,
     reloads: Reloads,
+    etcd: etcd::Etcd,
     state_commits: IntCounterVec,
     state_keys: IntCounterVec,
 }
@@ -181,6 +184,7 @@ impl Metrics {
             heard: heard::Heard::default(),
             load_reports: LoadReports::new(&registry),
             reloads: Reloads::new(&registry),
+            etcd: etcd::Etcd::new(&registry),
             state_commits: counters(
                 &registry,
                 "state_commits_total",

@@ -17,10 +17,12 @@ use crate::error::Error;
 use crate::lock::lock;
 use crate::relay_core::{Dial, Dialed, Position, RelayCore};
 
-/// The origins of files of a running relay, watched while this lives.
+/// The origins of files and of etcd of a running relay, watched while this lives.
 pub(crate) struct Origins {
     #[cfg(feature = "file-origin")]
     _watches: Vec<crate::file_origin::Watch>,
+    #[cfg(feature = "file-origin")]
+    _followed: Vec<crate::etcd_origin::Following>,
 }
 
 impl Origins {
@@ -51,7 +53,7 @@ impl Origins {
                 };
             watches.push(Watch::of(directory, loaded, reload).map_err(|error| failed(error.to_string()))?);
         }
-        Ok(Self { _watches: watches })
+        Ok(Self { _watches: watches, _followed: crate::etcd_origin::follow_all(config, core)? })
     }
 
     #[cfg(not(feature = "file-origin"))]
@@ -66,7 +68,7 @@ impl Origins {
 /// There is one.
 #[cfg(not(feature = "file-origin"))]
 pub(crate) fn refuse_files(config: &Config) -> Result<(), Error> {
-    match config.origins.iter().find(|origin| origin.kind.files().is_some()) {
+    match config.origins.iter().find(|origin| origin.kind.files().is_some() || origin.kind.etcd().is_some()) {
         None => Ok(()),
         Some(origin) => {
             let reason = "this program was built without the feature `file-origin`".to_owned();

@@ -39,6 +39,8 @@ mod view;
 pub use self::by_rules::ByRules;
 pub use self::client_node::ClientNode;
 pub use self::core::RelayCore;
+#[cfg(feature = "file-origin")]
+pub(crate) use self::core::Trouble;
 pub use self::drift::DriftCheck;
 pub use self::lives::Lives;
 pub use self::loops::{LoopError, Seen};

@@ -20,7 +20,7 @@ pub(crate) use self::news::{Until, listen};
 pub(crate) use self::progress::{Progress, Verdict};
 pub(crate) use self::secure::Args as Secure;
 pub(crate) use self::servers::{Servers, Where};
-pub(crate) use self::types::type_url;
+pub(crate) use self::types::{help as type_help, type_url};
 pub(crate) use self::wanted::Wanted;
 
 use std::time::Duration;

@@ -5,6 +5,7 @@ mod ask;
 mod conformance;
 mod csds;
 mod diff;
+mod etcd;
 mod exit;
 mod get;
 mod input;
@@ -37,7 +38,9 @@ enum Command {
     Get(get::Args),
     #[command(subcommand)]
     Names(names::Command),
+    Push(etcd::push::Args),
     Relay(relay::Args),
+    Rm(etcd::rm::Args),
     #[command(subcommand)]
     Variants(variants::Command),
     Watch(watch::Args),
@@ -50,7 +53,9 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::run(args),
         Command::Get(args) => get::run(args),
         Command::Names(command) => names::run(command),
+        Command::Push(args) => etcd::push::run(&args),
         Command::Relay(args) => relay::run(&args),
+        Command::Rm(args) => etcd::rm::run(&args),
         Command::Variants(command) => variants::run(command),
         Command::Watch(args) => watch::run(args),
     };

@@ -199,6 +199,35 @@ mod tests {
     }
 
     #[test]
+    fn an_origin_says_its_prefix_and_is_nothing_else() {
+        let read = |origin: &str| {
+            let text = format!("origins: [{{ name: a, {origin} }}]");
+            Config::parse("relay.yaml", &text).map_err(|error| error.to_string())
+        };
+        let config = read("etcd: { endpoints: ['a:1'], prefix: x/ }").unwrap();
+        assert_eq!(config.origins[0].kind.etcd().map(|(etcd, _)| etcd.prefix.as_str()), Some("x/"));
+        for (origin, words) in [
+            ("etcd: { endpoints: ['a:1'] }", "origins[0].etcd.prefix: missing; expected what its keys begin with"),
+            (
+                "etcd: { endpoints: ['a:1'], prefix: '' }",
+                "origins[0].etcd.prefix: ``: expected a text that ends with /",
+            ),
+            ("server: 'a:1', etcd: {}", "origins[0].etcd: an origin is one of a server, files and etcd"),
+            ("files: ., etcd: {}", "origins[0].etcd: an origin is one of a server, files and etcd"),
+            ("tls: {}, etcd: { endpoints: ['a:1'], prefix: x/ }", "origins[0].tls: expected tls within etcd"),
+            (
+                "keepalive: 1m, etcd: { endpoints: ['a:1'], prefix: x/ }",
+                "origins[0].keepalive: only an origin with a server",
+            ),
+        ] {
+            let error = read(origin).unwrap_err();
+            assert!(error.contains(words), "{origin}: {error}");
+        }
+        let made = Config::new([crate::config::Origin::etcd("a", Etcd::new([], "x/"))]);
+        assert_eq!(made.validate().unwrap_err().field, "origins[0].etcd.endpoints");
+    }
+
+    #[test]
     fn one_that_a_program_makes_is_held_to_the_same() {
         let of = |at: &[&str], prefix: &str| Etcd::new(at.iter().map(|at| at.parse().unwrap()), prefix);
         let problem = |etcd: Etcd| etcd.problem().map(|(field, _)| field);

@@ -56,6 +56,7 @@ pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "keepalive",
     "streams_per_connection",
     "files",
+    "etcd",
     "descriptors",
     "authorities",
 ];
@@ -132,6 +133,10 @@ pub(super) mod tests {
         let yaml::Content::Sequence(origins) = &at(&["origins"]).content else { panic!("a list") };
         has(&origins.iter().collect::<Vec<_>>(), ORIGIN_FIELDS);
         has(&origins.iter().filter_map(|origin| origin.entry("tls")).collect::<Vec<_>>(), ORIGIN_TLS_FIELDS);
+        let etcd = origins.iter().find_map(|origin| origin.entry("etcd")).unwrap();
+        has(&[etcd], ETCD_FIELDS);
+        has(&[etcd.entry("tls").unwrap()], ORIGIN_TLS_FIELDS);
+        has(&[etcd.entry("user").unwrap()], ETCD_USER_FIELDS);
         has(&[at(&["limits"])], &limits::keys());
 
         let directory = tempfile::tempdir().unwrap();
@@ -152,7 +157,7 @@ pub(super) mod tests {
             fs::write(directory.path().join(file), "").unwrap();
         }
         let config = Config::parse(directory.path().join("relay.yaml"), &text).unwrap();
-        assert_eq!(config.origins.len(), 3);
+        assert_eq!(config.origins.len(), 4);
         let written = config.to_value().unwrap();
         assert_eq!(lacking(&Value::deserialize(&root).unwrap(), &written, ""), None, "it is not in written.rs");
         assert_eq!(serde_json::from_value::<Config>(written).unwrap(), config);
@@ -213,6 +218,9 @@ pub(super) mod tests {
             ("node.", NODE_FIELDS),
             ("origins[].", ORIGIN_FIELDS),
             ("origins[].tls.", ORIGIN_TLS_FIELDS),
+            ("origins[].etcd.", ETCD_FIELDS),
+            ("origins[].etcd.tls.", ORIGIN_TLS_FIELDS),
+            ("origins[].etcd.user.", ETCD_USER_FIELDS),
             ("limits.", &limits::keys()),
             ("", FIELDS),
         ] {

@@ -9,7 +9,7 @@ use xds_transport::{Dialect, Protocol};
 use super::own_address::OwnAddresses;
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_DRAIN_DELAY, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Limits, ListenTls, LogFilter, Node, Origin, OriginKind, OriginTls, ReadyWhen,
+    DEFAULT_STREAMS_PER_CONNECTION, Etcd, Limits, ListenTls, LogFilter, Node, Origin, OriginKind, OriginTls, ReadyWhen,
     ServerAddress, Unknown, XdstpStreams,
 };
 use super::{clients, rollout, rules};
@@ -110,6 +110,9 @@ impl Config {
             if let Some(servers) = origin.kind.servers() {
                 check_servers(servers, &own, &field)?;
             }
+            if let Some((part, problem)) = origin.kind.etcd().and_then(|(etcd, _)| etcd.problem()) {
+                return Err(at(field(&format!("etcd.{part}")))(problem));
+            }
             if let Some(problem) = origin.token.as_ref().and_then(|_| rules::token(origin.tls.as_ref())) {
                 return Err(at(field("token"))(problem.to_owned()));
             }
@@ -187,6 +190,11 @@ impl Origin {
     /// A directory of resource files, whose types are built in.
     pub fn files(name: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
         Self::new(name, OriginKind::Files { directory: directory.into(), descriptors: None })
+    }
+
+    /// Keys of etcd, whose types are built in.
+    pub fn etcd(name: impl Into<String>, etcd: Etcd) -> Self {
+        Self::new(name, OriginKind::Etcd { etcd, descriptors: None })
     }
 
     /// One that the program [brings](crate::RelayBuilder::origin) itself.

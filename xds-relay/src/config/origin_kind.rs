@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use xds_transport::Protocol;
 
-use super::ServerAddress;
+use super::{Etcd, ServerAddress};
 
 /// What an origin is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,13 @@ pub enum OriginKind {
     Files {
         /// It existed when the configuration was read.
         directory: PathBuf,
+        /// A descriptor set to use in place of the built-in one.
+        descriptors: Option<PathBuf>,
+    },
+    /// Keys of etcd that people and programs put resources under.
+    Etcd {
+        /// The cluster, and what all of its keys begin with.
+        etcd: Etcd,
         /// A descriptor set to use in place of the built-in one.
         descriptors: Option<PathBuf>,
     },
@@ -47,7 +54,7 @@ impl OriginKind {
     pub fn servers(&self) -> Option<&[ServerAddress]> {
         match self {
             Self::Server { servers, .. } => Some(servers),
-            Self::Files { .. } | Self::Embedded => None,
+            Self::Files { .. } | Self::Etcd { .. } | Self::Embedded => None,
         }
     }
 
@@ -64,7 +71,26 @@ impl OriginKind {
     pub fn files(&self) -> Option<(&Path, Option<&Path>)> {
         match self {
             Self::Files { directory, descriptors } => Some((directory, descriptors.as_deref())),
-            Self::Server { .. } | Self::Embedded => None,
+            Self::Server { .. } | Self::Etcd { .. } | Self::Embedded => None,
+        }
+    }
+
+    /// The cluster and the descriptors, if it is etcd: it is followed.
+    ///
+    /// ```
+    /// use xds_relay::config::{Etcd, Origin};
+    ///
+    /// let etcd = Etcd::new(["http://127.0.0.1:2379".parse()?], "mesh/");
+    /// let origin = Origin::etcd("kv", etcd.clone());
+    /// assert_eq!(origin.kind.etcd(), Some((&etcd, None)));
+    /// assert_eq!(origin.kind.to_string(), "mesh/ in etcd at 127.0.0.1:2379");
+    /// # Ok::<(), String>(())
+    /// ```
+    #[must_use]
+    pub fn etcd(&self) -> Option<(&Etcd, Option<&Path>)> {
+        match self {
+            Self::Etcd { etcd, descriptors } => Some((etcd, descriptors.as_deref())),
+            Self::Server { .. } | Self::Files { .. } | Self::Embedded => None,
         }
     }
 }
@@ -78,6 +104,10 @@ impl fmt::Display for OriginKind {
                 write!(f, "{}, {}", servers.join(" or else "), protocol.as_str())
             }
             Self::Files { directory, .. } => write!(f, "files in {}", directory.display()),
+            Self::Etcd { etcd, .. } => {
+                let members: Vec<_> = etcd.endpoints.iter().map(ServerAddress::target).collect();
+                write!(f, "{} in etcd at {}", etcd.prefix, members.join(" or else "))
+            }
             Self::Embedded => f.write_str("embedded"),
         }
     }

@@ -16,6 +16,7 @@ use super::{
     ServerAddress, Unknown, XdstpStreams,
     aggregation::aggregation,
     clients,
+    etcd::etcd,
     listening::{Admin, address, admin, unix},
     node_parameters::node_parameters,
     orders,
@@ -71,7 +72,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let statsd = root.field("statsd", statsd::statsd)?;
     let traces = root.field("traces", traces::traces)?;
     let log = root.field("log", log_filter)?.unwrap_or_default();
-    let expected = "expected a list of at least one origin, each with a name and a server or files";
+    let expected = "expected a list of at least one origin, each with a name and a server or files, or etcd";
     let origins = root.required_field("origins", expected, |node| origins(node, directory, &own, expected))?;
     let first = origins.first().map(|origin| origin.name.clone()).unwrap_or_default();
     let default_origin = root.field("default_origin", |node| default_origin(node, &origins))?.unwrap_or(first);
@@ -227,24 +228,27 @@ fn authority(node: &yaml::Node) -> Result<String, Error> {
 
 fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Result<OriginKind, Error> {
     let belongs_elsewhere = |key, reason| node.field(key, |node| node.refuse::<()>(reason));
-    if node.entry("server").is_some() {
+    let has = |key| node.entry(key).is_some();
+    let (is_server, is_files, is_etcd) = (has("server") || has("servers"), has("files"), has("etcd"));
+    if has("server") {
         belongs_elsewhere("servers", "an origin has a server or servers, not both; expected one list of all")?;
     }
-    match (node.entry("server").or(node.entry("servers")), node.entry("files")) {
-        (Some(_), Some(_)) => {
-            belongs_elsewhere("files", "an origin has a server or files, not both; expected two origins")?;
-        }
-        (Some(_), None) => belongs_elsewhere("descriptors", "only an origin with files has descriptors").map(drop)?,
-        (None, Some(_)) => {
-            belongs_elsewhere("protocol", "only an origin with a server has a protocol")?;
-            belongs_elsewhere("tls", "only an origin with a server has a connection")?;
-            belongs_elsewhere("token", "only an origin with a server is called")?;
-            belongs_elsewhere("xdstp", "only an origin with a server has streams")?;
-            belongs_elsewhere("dynamic_parameters", "only an origin with a server is asked")?;
-            belongs_elsewhere("keepalive", "only an origin with a server has a connection")?;
-            belongs_elsewhere("streams_per_connection", "only an origin with a server has connections")?;
-        }
-        (None, None) => {}
+    if is_server {
+        belongs_elsewhere("files", "an origin has a server or files, not both; expected two origins")?;
+        belongs_elsewhere("descriptors", "only an origin with files, or in etcd, has descriptors")?;
+    }
+    if is_server || is_files {
+        belongs_elsewhere("etcd", "an origin is one of a server, files and etcd; expected another origin")?;
+    }
+    if is_files || is_etcd {
+        let of_connection = "only an origin with a server has a connection";
+        belongs_elsewhere("protocol", "only an origin with a server has a protocol")?;
+        belongs_elsewhere("tls", if is_etcd { "expected tls within etcd" } else { of_connection })?;
+        belongs_elsewhere("token", "only an origin with a server is called")?;
+        belongs_elsewhere("xdstp", "only an origin with a server has streams")?;
+        belongs_elsewhere("dynamic_parameters", "only an origin with a server is asked")?;
+        belongs_elsewhere("keepalive", of_connection)?;
+        belongs_elsewhere("streams_per_connection", "only an origin with a server has connections")?;
     }
     let server = |node: &yaml::Node| Ok(vec![server(node, directory, own)?]);
     if let Some(servers) = node
@@ -253,12 +257,16 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Resul
     {
         return Ok(OriginKind::Server { servers, protocol: node.field("protocol", protocol)?.unwrap_or_default() });
     }
-    match node.field("files", |node| existing(node, directory, "directory", Path::is_dir))? {
-        Some(files) => {
-            let descriptors = node.field("descriptors", |node| existing(node, directory, "file", Path::is_file))?;
-            Ok(OriginKind::Files { directory: files, descriptors })
-        }
-        None => node.refuse("expected server: HOST:PORT, servers: [HOST:PORT, …] or files: DIRECTORY"),
+    let file = |node: &yaml::Node| existing(node, directory, "file", Path::is_file);
+    let files = node.field("files", |node| existing(node, directory, "directory", Path::is_dir))?;
+    let etcd = node.field("etcd", |node| etcd(node, None, &file))?;
+    let descriptors = node.field("descriptors", file)?;
+    match (files, etcd) {
+        (Some(directory), _) => Ok(OriginKind::Files { directory, descriptors }),
+        (None, Some(etcd)) => Ok(OriginKind::Etcd { etcd, descriptors }),
+        (None, None) => node.refuse(
+            "expected server: HOST:PORT, servers: [HOST:PORT, …] or files: DIRECTORY, or etcd with endpoints and a prefix",
+        ),
     }
 }
 

@@ -140,6 +140,11 @@ fn of_origin(schema: &Schema, field: &str) -> Value {
         "servers" => list(text(), 1),
         "authorities" => list(text(), 0),
         "tls" => schema.object("origins[].tls.", ORIGIN_TLS_FIELDS, |_, _| text()),
+        "etcd" => {
+            let etcd = schema
+                .object("origins[].etcd.", ETCD_FIELDS, |schema, field| of_etcd(schema, field, "origins[].etcd."));
+            required(etcd, &["endpoints", "prefix"])
+        }
         "protocol" => one_of(&["delta", "sotw"]),
         "xdstp" => one_of(&["shared", "by_node"]),
         "dynamic_parameters" => one_of(&["final", "draft"]),
@@ -166,13 +171,12 @@ fn of_state(schema: &Schema, field: &str) -> Value {
     });
     match field {
         "secrets" => either(one_of(&["omit"]), encrypted),
-        "etcd" => required(schema.object("state.etcd.", ETCD_FIELDS, of_state_etcd), &["endpoints"]),
+        "etcd" => {
+            let etcd = schema.object("state.etcd.", ETCD_FIELDS, |schema, field| of_etcd(schema, field, "state.etcd."));
+            required(etcd, &["endpoints"])
+        }
         _ => text(),
     }
-}
-
-fn of_state_etcd(schema: &Schema, field: &str) -> Value {
-    of_etcd(schema, field, "state.etcd.")
 }
 
 fn of_etcd(schema: &Schema, field: &str, prefix: &str) -> Value {

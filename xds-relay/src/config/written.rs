@@ -240,6 +240,12 @@ fn origin(origin: &Origin) -> Result<Value, Unwritten> {
             ("descriptors", descriptors.as_deref().map(path).transpose()?),
             authorities,
         ])),
+        OriginKind::Etcd { etcd, descriptors } => Ok(some([
+            name,
+            ("etcd", Some(cluster(etcd)?)),
+            ("descriptors", descriptors.as_deref().map(path).transpose()?),
+            authorities,
+        ])),
         OriginKind::Embedded => Err(format!("origin `{}` is embedded, and no file has such an origin", origin.name)),
     }
 }
@@ -308,6 +314,11 @@ mod tests {
             json!({ "server": "http://b:1/", "tls": { "ca": file, "certificate": file, "key": file, "server_name": "b" } }),
             json!({ "servers": ["http://b:1/", "http://c:1/"] }),
             json!({ "files": directory.path(), "descriptors": file }),
+            json!({ "etcd": { "endpoints": ["http://b:1/"], "prefix": "x/" }, "descriptors": file }),
+            json!({ "etcd": {
+                "endpoints": ["https://b:1/", "https://c:1/"], "prefix": "x/", "tls": { "server_name": "b" },
+                "user": { "name": "me", "password_file": file },
+            } }),
             #[cfg(unix)]
             json!({ "server": format!("unix:{}", directory.path().join("socket").display()) }),
             #[cfg(unix)]

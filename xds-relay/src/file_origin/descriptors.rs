@@ -5,7 +5,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use prost_reflect::{DescriptorPool, MessageDescriptor};
+use prost::Message as _;
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use xds_transport::wire::Any;
+
+use super::encode::type_of;
 
 /// Made by `cargo xtask descriptor`.
 const BUILT_IN: &[u8] = include_bytes!("../../descriptors/envoy-types-0.7.7.binpb.gz");
@@ -62,6 +66,12 @@ impl Descriptors {
         let bytes =
             std::fs::read(file).map_err(|source| DescriptorsError::Unreadable { file: file.to_owned(), source })?;
         Self::decode(&bytes).map_err(|source| DescriptorsError::Invalid { file: file.display().to_string(), source })
+    }
+
+    /// Whether an encoded `Any` holds a message of its type, or of one that is not known here.
+    pub(crate) fn reads(&self, any: &[u8]) -> bool {
+        let Ok(Any { type_url, value }) = Any::decode(any) else { return false };
+        type_of(&self.pool, &type_url).is_none_or(|known| DynamicMessage::decode(known, value).is_ok())
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {

@@ -30,12 +30,29 @@ pub(super) struct Placed {
 
 /// Reads the text of a file.
 pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Placed>, yaml::Error> {
-    let root = yaml::parse(text)
-        .map_err(secrets::hide_in_syntax)?
-        .ok_or_else(|| yaml::Error::new(Position::default(), "the file is empty"))?;
+    read_list(&root(text, "the file is empty")?, descriptors)
+}
+
+/// Reads a text that is all there is of one name: a resource as the list in a file has it, or such a list, of its variants. Where
+/// there is no name in it, it is this one.
+pub(super) fn read_value(text: &str, name: &str, descriptors: &Descriptors) -> Result<Vec<Placed>, yaml::Error> {
+    let root = root(text, "empty")?;
+    if root.entry("resources").is_some() {
+        return read_list(&root, descriptors);
+    }
+    let resource = read_named(&root, descriptors, Some(name))?;
+    Ok(vec![Placed { resource, position: root.position, path: String::new() }])
+}
+
+fn root(text: &str, empty: &str) -> Result<Node, yaml::Error> {
+    let root = yaml::parse(text).map_err(secrets::hide_in_syntax)?;
+    root.ok_or_else(|| yaml::Error::new(Position::default(), empty))
+}
+
+fn read_list(root: &Node, descriptors: &Descriptors) -> Result<Vec<Placed>, yaml::Error> {
     let resources =
         root.entry("resources").ok_or_else(|| yaml::Error::new(root.position, "there is no list `resources`"))?;
-    allow_only(&root, RESPONSE_KEYS)?;
+    allow_only(root, RESPONSE_KEYS)?;
     let entry = |entry: &Node| Ok((read_entry(entry, descriptors)?, entry.position));
     let entries = resources.items(entry).map_err(|error| error.under_key("resources"))?;
     let placed = |(index, (resource, position))| Placed { resource, position, path: format!("resources[{index}]") };
@@ -44,13 +61,18 @@ pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Placed>,
 
 /// One resource.
 pub(super) fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<FileResource, yaml::Error> {
+    read_named(entry, descriptors, None)
+}
+
+/// The same, which has this name where none is in it.
+fn read_named(entry: &Node, descriptors: &Descriptors, otherwise: Option<&str>) -> Result<FileResource, yaml::Error> {
     let wrapped = match entry.entry("@type") {
         Some(node) => read_type(node)? == wrapper::TYPE,
         None => true,
     };
     if !wrapped {
         let mut message = read_message(entry, descriptors)?;
-        let held = held_name(&mut message, entry)?;
+        let held = held_name(&mut message, entry, otherwise)?.or(otherwise.map(str::to_owned));
         return finish(message, held, Beside::default(), entry.position);
     }
 
@@ -60,12 +82,12 @@ pub(super) fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<File
     allow_only(entry, wrapper::KEYS)?;
     let in_body = |error: yaml::Error| error.under_key("resource");
     let mut message = read_message(body, descriptors).map_err(in_body)?;
-    let held = held_name(&mut message, body).map_err(in_body)?;
+    let held = held_name(&mut message, body, None).map_err(in_body)?;
     let beside = Beside::read(entry, message.descriptor().full_name())?;
     let of_type = message.descriptor();
     let given = |of: &Node| of.field("name", |name| given_name(name, &of_type, held.as_deref()));
     let given = given(entry)?.map_or_else(|| entry.field("resource_name", given), |name| Ok(Some(Some(name))))?;
-    finish(message, given.flatten().or(held.clone()), beside, entry.position)
+    finish(message, given.flatten().or(held.clone()).or(otherwise.map(str::to_owned)), beside, entry.position)
 }
 
 /// Whether a message is one of its type, whatever it is.
@@ -90,8 +112,12 @@ fn read_message(body: &Node, descriptors: &Descriptors) -> Result<DynamicMessage
 }
 
 /// The name that the message itself holds, which is put into the form that is served: Envoy adds a resource by the
-/// name inside and removes it by the name outside (rule 82).
-fn held_name(message: &mut DynamicMessage, body: &Node) -> Result<Option<String>, yaml::Error> {
+/// name inside and removes it by the name outside (rule 82). Where it is empty, it becomes this one, if there is one.
+fn held_name(
+    message: &mut DynamicMessage,
+    body: &Node,
+    otherwise: Option<&str>,
+) -> Result<Option<String>, yaml::Error> {
     let message_type = message.descriptor();
     // Envoy's types have their names in a field of the message itself, or not in it.
     let [number] = *RULES.of(&type_url(&message_type).into()).name_path else { return Ok(None) };
@@ -99,9 +125,9 @@ fn held_name(message: &mut DynamicMessage, body: &Node) -> Result<Option<String>
     else {
         return Ok(None);
     };
-    let written = match message.get_field(&field).as_str() {
-        None | Some("") => return Ok(None),
-        Some(name) => name.to_owned(),
+    let written = match (message.get_field(&field).as_str(), otherwise) {
+        (None | Some(""), None) => return Ok(None),
+        (None | Some(""), Some(name)) | (Some(name), _) => name.to_owned(),
     };
     let served = name::canonical(&written, message_type.full_name()).map_err(|reason| {
         let node = body.entry(field.name()).or_else(|| body.entry(field.json_name()));

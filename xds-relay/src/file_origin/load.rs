@@ -44,6 +44,23 @@ pub fn load_embedded(files: &[(&str, &str)], descriptors: &Descriptors) -> Resul
     Ok(resources.into_vec())
 }
 
+/// Reads the text that is all there is of one name, whose place is called so in messages: see [`load_embedded`].
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_value(
+    place: &str,
+    text: &str,
+    name: &str,
+    descriptors: &Descriptors,
+) -> Result<Vec<FileResource>, FileError> {
+    let place = Path::new(place);
+    let placed = document::read_value(text, name, descriptors).map_err(|error| FileError::in_document(place, error))?;
+    let mut resources = Resources::default();
+    resources.add_placed(place, placed, &Served::default())?;
+    Ok(resources.into_vec())
+}
+
 /// What is needed to read a directory of resources.
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -74,28 +91,51 @@ pub(crate) fn load_origin(
     descriptors: Option<&Path>,
 ) -> Result<(Directory, Vec<FileResource>), Error> {
     let failed = |error: FileError| Error::Origin { origin: origin.name.clone(), reason: error.to_string() };
-    let unusable = |error: DescriptorsError| {
-        let field = config.field_of(origin, "descriptors");
-        Error::Field { field, reason: with_causes(&error) }
-    };
-    let descriptors = descriptors.map_or_else(Descriptors::built_in, Descriptors::load).map_err(unusable)?;
+    let descriptors = descriptors_of(config, origin, descriptors)?;
     let directory = Directory { path: files.to_owned(), descriptors, served: Served::by(config, &origin.name) };
     let loaded = directory.read().map_err(failed)?;
     Ok((directory, loaded.resources))
 }
 
+/// The types that an origin of the configuration may have.
+///
+/// # Errors
+/// The file of them is not good.
+pub(crate) fn descriptors_of(config: &Config, origin: &Origin, file: Option<&Path>) -> Result<Descriptors, Error> {
+    let unusable = |error: DescriptorsError| {
+        let field = config.field_of(origin, "descriptors");
+        Error::Field { field, reason: with_causes(&error) }
+    };
+    file.map_or_else(Descriptors::built_in, Descriptors::load).map_err(unusable)
+}
+
 fn read(directory: &Path, descriptors: &Descriptors, served: &Served) -> Result<Loaded, FileError> {
     let mut resources = Resources::default();
     let mut counts = BTreeMap::new();
-    for file in files(directory)? {
+    for file in resource_files(directory)? {
         let count = resources.add(&file, &text(&file)?, descriptors, served)?;
         counts.insert(file, count);
     }
     Ok(Loaded { resources: resources.into_vec(), counts })
 }
 
-/// The files of a directory that hold resources, in the order of their names.
-pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
+/// The files of a directory that hold resources, as [`load`] reads them, in the order of their names.
+///
+/// ```
+/// use xds_relay::file_origin::resource_files;
+///
+/// let directory = tempfile::tempdir()?;
+/// for name in ["b.yaml", "a.json", ".hidden.yaml", "README.md"] {
+///     std::fs::write(directory.path().join(name), "")?;
+/// }
+/// let files = resource_files(directory.path())?;
+/// assert_eq!(files, ["a.json", "b.yaml"].map(|name| directory.path().join(name)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn resource_files(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
     let unreadable = |error: std::io::Error| FileError::of_file(directory, error.to_string());
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(unreadable)? {
@@ -133,6 +173,10 @@ impl Resources {
     /// Adds what the text of a file holds; how many resources that is.
     fn add(&mut self, file: &Path, text: &str, descriptors: &Descriptors, served: &Served) -> Result<usize, FileError> {
         let placed = document::read(text, descriptors).map_err(|error| FileError::in_document(file, error))?;
+        self.add_placed(file, placed, served)
+    }
+
+    fn add_placed(&mut self, file: &Path, placed: Vec<Placed>, served: &Served) -> Result<usize, FileError> {
         let count = placed.len();
         for Placed { resource, position, path } in placed {
             let variants = self.0.entry((resource.type_url.clone(), resource.name.clone())).or_default();

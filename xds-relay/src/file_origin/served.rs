@@ -8,7 +8,7 @@ use crate::config::{Config, canonical_authority};
 
 /// The names of one origin: who else's they are is an error in a file, because they would be served to nobody.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Served {
+pub(crate) struct Served {
     /// Authority, as a parsed name holds it → the name of its origin, for those of other origins.
     elsewhere: BTreeMap<String, String>,
     /// The default origin, if that is another one.
@@ -18,7 +18,7 @@ pub(super) struct Served {
 
 impl Served {
     /// What the configuration says that this origin serves.
-    pub(super) fn by(config: &Config, origin: &str) -> Self {
+    pub(crate) fn by(config: &Config, origin: &str) -> Self {
         let (own, elsewhere): (Vec<_>, Vec<_>) =
             config.authorities().into_iter().partition(|(_, owner)| *owner == origin);
         Self {
@@ -32,7 +32,7 @@ impl Served {
     }
 
     /// Why nobody would be served a resource of this name.
-    pub(super) fn refusal(&self, name: &str) -> Option<String> {
+    pub(crate) fn refusal(&self, name: &str) -> Option<String> {
         let parsed = ResourceName::parse(name).ok()?;
         let authority = parsed.authority();
         let owner = match authority {

@@ -20,7 +20,7 @@ const SILENT_HINT: &str = "the origin does not answer: one that looks at the nod
 pub(crate) struct Configured {
     /// In the order of the configuration.
     pub(crate) all: Vec<Arc<dyn Origin>>,
-    /// Those of files, by position, for whoever reads them.
+    /// Those of files and of etcd, by position, for whoever reads them.
     pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) authorities: Arc<Authorities>,
 }
@@ -71,6 +71,11 @@ impl Configured {
                 }
                 OriginKind::Files { .. } => {
                     let origin = Arc::new(SnapshotOrigin::new("files", common.rules.clone()));
+                    files.insert(position, origin.clone());
+                    all.push(origin);
+                }
+                OriginKind::Etcd { .. } => {
+                    let origin = Arc::new(SnapshotOrigin::new("etcd", common.rules.clone()));
                     files.insert(position, origin.clone());
                     all.push(origin);
                 }

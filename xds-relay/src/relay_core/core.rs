@@ -40,8 +40,10 @@ pub struct RelayCore {
     pub(crate) authorities: Arc<Authorities>,
     /// What origins have that come later, too.
     pub(crate) common: Common,
-    /// Those of files, by position: for whoever reads them.
+    /// Those of files and of etcd, by position: for whoever reads them.
     files: BTreeMap<usize, Arc<SnapshotOrigin>>,
+    /// What is wrong with them, by position.
+    pub(crate) troubles: Mutex<BTreeMap<usize, Trouble>>,
     pub(crate) grouping: Box<dyn NodeGrouping>,
     pub(crate) node_parameters: NodeParameters,
     unknown: Mutex<Unknown>,
@@ -62,6 +64,14 @@ pub struct RelayCore {
     pub(crate) state: Option<Arc<State>>,
     /// Whether there is to be one.
     pub(crate) keeps: bool,
+}
+
+/// What is wrong with an origin that is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    /// Whether it cannot be read.
+    pub(crate) is_away: bool,
+    pub(crate) words: String,
 }
 
 impl RelayCore {
@@ -127,6 +137,7 @@ impl RelayCore {
             authorities,
             common,
             files,
+            troubles: Mutex::default(),
             grouping,
             node_parameters: NodeParameters::new(config.node_parameters.clone()),
             unknown: Mutex::new(config.unknown),
@@ -146,10 +157,20 @@ impl RelayCore {
         })
     }
 
-    /// The content of an origin of files changed: every scope it feeds changes with it.
+    /// The content of an origin of files, or of etcd, changed: every scope it feeds changes with it.
     pub fn set_files(&self, origin: usize, resources: Vec<Held>, now: Instant) {
         if let Some(files) = self.files.get(&origin) {
             files.set(resources, now);
+        }
+    }
+
+    /// Something is wrong with such an origin from now on, for people to see, or nothing.
+    #[cfg(feature = "file-origin")]
+    pub(crate) fn set_trouble(&self, origin: usize, trouble: Option<Trouble>) {
+        let troubles = &mut *lock(&self.troubles);
+        match trouble {
+            Some(trouble) => _ = troubles.insert(origin, trouble),
+            None => _ = troubles.remove(&origin),
         }
     }
 
@@ -191,7 +212,7 @@ impl RelayCore {
             let name = self.names.of(*position).unwrap_or_default();
             FileContent::new(&name, files.resources().iter().map(|(type_url, ..)| type_url.as_str()))
         };
-        self.files.iter().map(content).collect()
+        self.files.iter().filter(|(_, origin)| origin.kind() == "files").map(content).collect()
     }
 
     /// What this relay goes by among relays, for as long as it runs: 16 hex digits.

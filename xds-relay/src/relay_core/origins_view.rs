@@ -9,6 +9,7 @@ use xdstp_cache::{Stored, TypeUrl};
 use xdstp_client::federation::{Scope, ServerState, ServerStatus, Status};
 
 use crate::api::{OriginDetail, OriginState, OriginStatus, Origins, PAGE};
+use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
 use crate::snapshot::{ServerDump, UpstreamDump};
 
@@ -88,6 +89,12 @@ impl RelayCore {
             (up, all) if up == all => OriginState::Up,
             _ => OriginState::Partly,
         };
+        if let Some(trouble) = lock(&self.troubles).get(&at) {
+            match trouble.is_away {
+                true => (status.state, status.last_error) = (OriginState::Down, Some(trouble.words.clone())),
+                false => status.hint = Some(trouble.words.clone()),
+            }
+        }
         Some(status)
     }
 }

@@ -31,7 +31,13 @@ impl RelayCore {
 
     /// An origin that has not what it is to have from the start, and what is missing.
     pub(crate) fn not_ready(&self) -> Option<(String, String)> {
-        self.origins().into_iter().find_map(|(_, name, origin)| Some((name, origin.ready().err()?)))
+        self.not_ready_of(|_| true)
+    }
+
+    /// The same of those with such names.
+    pub(crate) fn not_ready_of(&self, is_meant: impl Fn(&str) -> bool) -> Option<(String, String)> {
+        let all = self.origins().into_iter().filter(|(_, name, _)| is_meant(name));
+        all.into_iter().find_map(|(_, name, origin)| Some((name, origin.ready().err()?)))
     }
 
     /// Those that there are, with their positions.

@@ -34,6 +34,17 @@ impl Args {
     /// # Errors
     /// A file is not good, the name is none, or the server is to be spoken to in clear text.
     pub(crate) fn secure(&self, server: &str, endpoint: Endpoint) -> Result<Endpoint, Box<dyn Error>> {
+        Ok(match self.tls(&[server])? {
+            Some(tls) => endpoint.with_tls(tls),
+            None => endpoint,
+        })
+    }
+
+    /// How these servers are spoken to, if anything is asked for.
+    ///
+    /// # Errors
+    /// A file is not good, the name is none, or a server is to be spoken to in clear text.
+    pub(crate) fn tls(&self, servers: &[impl AsRef<str>]) -> Result<Option<Tls>, Box<dyn Error>> {
         let Self { tls, ca, cert, key, server_name } = self;
         let asked = [
             (*tls, "--tls"),
@@ -41,12 +52,14 @@ impl Args {
             (cert.is_some(), "--cert"),
             (server_name.is_some(), "--server-name"),
         ];
-        let Some((_, option)) = asked.into_iter().find(|(given, _)| *given) else { return Ok(endpoint) };
-        let scheme = server.split_once("://").map_or("", |(scheme, _)| scheme);
-        if scheme.eq_ignore_ascii_case("http") {
-            return Err(
-                format!("{option} is for TLS, and {server} is clear text; expected https:// or no scheme").into()
-            );
+        let Some((_, option)) = asked.into_iter().find(|(given, _)| *given) else { return Ok(None) };
+        for server in servers.iter().map(AsRef::as_ref) {
+            let scheme = server.split_once("://").map_or("", |(scheme, _)| scheme);
+            if scheme.eq_ignore_ascii_case("http") {
+                return Err(
+                    format!("{option} is for TLS, and {server} is clear text; expected https:// or no scheme").into()
+                );
+            }
         }
         let mut files = TlsFiles::default();
         files.ca_certificate.clone_from(ca);
@@ -57,6 +70,6 @@ impl Args {
             None => tls,
         };
         tls.check()?;
-        Ok(endpoint.with_tls(tls))
+        Ok(Some(tls))
     }
 }

@@ -14,6 +14,8 @@ fn the_help_of_every_command_has_an_example_that_begins_with_it() {
         "variants lint",
         "variants select",
         "variants run",
+        "push",
+        "rm",
     ] {
         let args: Vec<_> = command.split(' ').chain(["--help"]).collect();
         let run = run(&args);

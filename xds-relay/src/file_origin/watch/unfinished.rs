@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::file_origin::load::files;
+use crate::file_origin::load::resource_files;
 
 /// Sizes and times; `None` where the directory is missing.
 pub(super) type Glance = Option<Seen>;
@@ -20,7 +20,7 @@ pub(super) fn glance(directory: &Path) -> Glance {
         let metadata = std::fs::metadata(&file).ok();
         (file, metadata.map(|metadata| (metadata.len(), metadata.modified().ok())))
     };
-    Some(files(directory).ok()?.into_iter().map(look).collect())
+    Some(resource_files(directory).ok()?.into_iter().map(look).collect())
 }
 
 /// When something was last put into a directory, or taken out of it, where that is known.

@@ -1,0 +1,251 @@
+//! An origin in a store in memory, by a clock of the test.
+
+use std::time::{Duration, Instant};
+
+use xdstp_client::federation::Held;
+use xdstp_client::state::{Commit, Event, Memory, Op, Revision, Store, Watch};
+
+use super::contents::Contents;
+use super::follower::{Follower, HELD, Next};
+use super::key::RESOURCES;
+use super::value::Reader;
+use crate::config::Config;
+use crate::file_origin::{Descriptors, Served};
+
+const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
+
+fn key(name: &str) -> String {
+    format!("{RESOURCES}{CLUSTER}/{name}")
+}
+
+/// A cluster by the text that a person puts.
+fn cluster(name: &str, timeout: u32) -> Op {
+    let text = format!("{{\"@type\": type.googleapis.com/{CLUSTER}, connect_timeout: {timeout}s}}");
+    Op::put(key(name), text)
+}
+
+/// What is in the store, as it is followed.
+struct World {
+    store: Memory,
+    follower: Follower,
+    watch: Option<Watch>,
+    now: Instant,
+}
+
+impl World {
+    fn new() -> Self {
+        let contents = Contents::new(Reader::new(Descriptors::built_in().unwrap()), Served::default());
+        let follower = Follower::new(contents);
+        Self { store: Memory::default(), follower, watch: None, now: Instant::now() }
+    }
+
+    /// With so many clusters, which are listed.
+    fn of(clusters: usize) -> Self {
+        let mut world = Self::new();
+        let names: Vec<_> = (0..clusters).map(|number| cluster(&format!("c{number:03}"), 1)).collect();
+        world.commit(&names);
+        world.list();
+        assert_eq!(world.news().map(|names| names.len()), Some(clusters));
+        world
+    }
+
+    fn commit(&self, ops: &[Op]) -> Revision {
+        let Commit::Done(revision) = self.store.commit(ops, &[]).unwrap() else { panic!("nothing to compare") };
+        revision
+    }
+
+    fn list(&mut self) -> Next {
+        let next = self.follower.listed(&self.store.list(RESOURCES).unwrap(), self.now);
+        self.watch = match next {
+            Next::Watch(after) => Some(self.store.watch(RESOURCES, after).unwrap()),
+            Next::List(_) => None,
+        };
+        next
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        self.watch.as_mut().unwrap().next(Duration::ZERO).unwrap()
+    }
+
+    fn told(&mut self) -> Option<Next> {
+        let events = self.events();
+        self.follower.told(&events, self.now)
+    }
+
+    /// The names that are served, if they are otherwise than before, with their versions.
+    fn news(&mut self) -> Option<Vec<(String, String)>> {
+        let named = |(_, name, resource): Held| (name.as_str().to_owned(), resource.version.as_str().to_owned());
+        self.follower.news().map(|held| held.into_iter().map(named).collect())
+    }
+
+    fn names(&mut self) -> Option<Vec<String>> {
+        self.news().map(|held| held.into_iter().map(|(name, _)| name).collect())
+    }
+}
+
+#[test]
+fn before_anything_is_listed_there_is_no_news_and_then_that_there_is_nothing_is_news() {
+    let mut world = World::new();
+    assert_eq!(world.names(), None);
+    world.list();
+    assert_eq!(world.names(), Some(vec![]));
+    world.list();
+    assert_eq!(world.told(), None);
+}
+
+#[test]
+fn what_is_put_in_one_transaction_is_one_change() {
+    let mut world = World::new();
+    world.list();
+    world.names();
+    world.commit(&[cluster("a", 1), cluster("b", 1)]);
+    assert_eq!(world.told(), None);
+    assert_eq!(world.names(), Some(vec!["a".to_owned(), "b".to_owned()]));
+    world.commit(&[Op::delete(key("a")), cluster("c", 1)]);
+    assert_eq!(world.told(), None);
+    assert_eq!(world.names(), Some(vec!["b".to_owned(), "c".to_owned()]));
+}
+
+#[test]
+fn the_same_content_put_again_is_no_change_whatever_its_revision() {
+    let mut world = World::new();
+    world.commit(&[cluster("a", 1)]);
+    world.list();
+    let first = world.news();
+    world.commit(&[cluster("a", 1)]);
+    assert_eq!((world.told(), world.news()), (None, None));
+    // In other words: its version is that of what it says.
+    world.commit(&[Op::put(
+        key("a"),
+        format!("\"@type\": type.googleapis.com/{CLUSTER}\nname: a\nconnect_timeout: 1s\n"),
+    )]);
+    world.told();
+    assert_eq!(world.news(), first);
+    world.commit(&[cluster("a", 2)]);
+    world.told();
+    assert_ne!(world.news().unwrap(), first.unwrap());
+}
+
+#[test]
+fn a_value_that_is_not_good_leaves_the_last_good_one_until_the_key_goes() {
+    let mut world = World::new();
+    world.commit(&[cluster("a", 1), Op::put(key("b"), "no: resource")]);
+    world.list();
+    assert_eq!(world.names(), Some(vec!["a".to_owned()]));
+    world.commit(&[Op::put(key("a"), "{"), Op::put("res/odd", "")]);
+    assert_eq!((world.told(), world.names()), (None, None));
+    let (refused, first) = world.follower.refused();
+    assert_eq!((refused, world.follower.newly_refused()), (3, 3));
+    assert!(first.as_deref().unwrap().starts_with(&format!("{}: value:1:1: ", key("a"))), "{first:?}");
+    // Listed again it is refused still, and it is no news.
+    world.list();
+    assert_eq!((world.names(), world.follower.newly_refused()), (Some(vec!["a".to_owned()]), 0));
+    world.commit(&[Op::delete(key("a")), Op::delete(key("b")), Op::delete("res/odd")]);
+    world.told();
+    assert_eq!((world.names(), world.follower.refused()), (Some(vec![]), (0, None)));
+}
+
+#[test]
+fn what_is_lost_to_who_is_slow_is_listed_again() {
+    let mut world = World::of(3);
+    for number in 0..5000 {
+        world.commit(&[cluster("c000", number + 2)]);
+    }
+    world.commit(&[Op::delete(key("c001"))]);
+    assert!(world.watch.as_mut().unwrap().next(Duration::ZERO).is_err());
+    assert!(matches!(world.list(), Next::Watch(_)));
+    assert_eq!(world.names(), Some(vec!["c000".to_owned(), "c002".to_owned()]));
+}
+
+#[test]
+fn keys_that_are_deleted_one_by_one_go_at_once() {
+    let mut world = World::of(50);
+    for number in 0..50 {
+        world.commit(&[Op::delete(key(&format!("c{number:03}")))]);
+    }
+    assert_eq!((world.told(), world.names()), (None, Some(vec![])));
+}
+
+#[test]
+fn a_list_that_lacks_much_counts_when_it_is_so_later_too() {
+    let mut world = World::of(50);
+    let all = |range: std::ops::Range<usize>| {
+        range.map(|number| Op::delete(key(&format!("c{number:03}")))).collect::<Vec<_>>()
+    };
+    // Ten are not many.
+    world.commit(&all(0..10));
+    assert!(matches!(world.list(), Next::Watch(_)));
+    assert_eq!(world.names().unwrap().len(), 40);
+    world.commit(&all(10..30));
+    let until = world.now + HELD;
+    assert_eq!(world.list(), Next::List(until));
+    assert_eq!((world.names(), world.follower.held_back()), (None, 20));
+    // Nor does it count any sooner, nor what else is new in it.
+    world.now += HELD / 2;
+    world.commit(&[cluster("new", 1)]);
+    assert_eq!((world.list(), world.names()), (Next::List(until), None));
+    world.now = until;
+    assert!(matches!(world.list(), Next::Watch(_)));
+    assert_eq!((world.names().unwrap().len(), world.follower.held_back()), (21, 0));
+}
+
+#[test]
+fn a_list_that_lacks_much_and_then_does_not_removes_nothing() {
+    let mut world = World::of(50);
+    let names: Vec<_> = (0..50).map(|number| format!("c{number:03}")).collect();
+    world.commit(&names.iter().map(|name| Op::delete(key(name))).collect::<Vec<_>>());
+    assert!(matches!(world.list(), Next::List(_)));
+    world.now += HELD;
+    world.commit(&names.iter().map(|name| cluster(name, 1)).collect::<Vec<_>>());
+    assert!(matches!(world.list(), Next::Watch(_)));
+    assert_eq!((world.names().unwrap().len(), world.follower.held_back()), (50, 0));
+}
+
+#[test]
+fn a_list_that_lacks_much_more_than_the_one_before_is_seen_for_the_first_time() {
+    let mut world = World::of(100);
+    let all = |range: std::ops::Range<usize>| {
+        range.map(|number| Op::delete(key(&format!("c{number:03}")))).collect::<Vec<_>>()
+    };
+    world.commit(&all(0..30));
+    world.list();
+    world.now += HELD;
+    world.commit(&all(30..90));
+    assert_eq!(world.list(), Next::List(world.now + HELD));
+    world.now += HELD;
+    // A few more are no reason to wait.
+    world.commit(&all(90..95));
+    assert!(matches!(world.list(), Next::Watch(_)));
+    assert_eq!(world.names().unwrap().len(), 5);
+}
+
+#[test]
+fn one_transaction_that_removes_much_is_held_and_what_was_before_it_counts() {
+    let mut world = World::of(50);
+    world.commit(&[cluster("first", 1)]);
+    world.commit(&(0..40).map(|number| Op::delete(key(&format!("c{number:03}")))).collect::<Vec<_>>());
+    world.commit(&[cluster("last", 1)]);
+    let until = world.now + HELD;
+    assert_eq!(world.told(), Some(Next::List(until)));
+    assert_eq!((world.names().unwrap().len(), world.follower.held_back()), (51, 40));
+    world.now = until;
+    assert!(matches!(world.list(), Next::Watch(_)));
+    assert_eq!(world.names().unwrap().len(), 12);
+    // Moved from key to key in one transaction, nothing much is gone.
+    let mut world = World::of(50);
+    let renamed = |number: usize| [Op::delete(key(&format!("c{number:03}"))), cluster(&format!("c{number:03}"), 2)];
+    world.commit(&(0..50).flat_map(renamed).collect::<Vec<_>>());
+    assert_eq!(world.told(), None);
+    assert_eq!(world.names().unwrap().len(), 50);
+}
+
+#[test]
+fn a_name_that_another_origin_serves_is_refused() {
+    let text = "origins: [{ name: a, server: 'a:1', authorities: [x] }, { name: b, etcd: { endpoints: ['b:1'], prefix: b/ }, authorities: [y] }]";
+    let served = Served::by(&Config::parse("relay.yaml", text).unwrap(), "b");
+    let mut contents = Contents::new(Reader::new(Descriptors::built_in().unwrap()), served);
+    let names = ["old", "xdstp://x/envoy.config.cluster.v3.Cluster/a", "xdstp://y/envoy.config.cluster.v3.Cluster/a"];
+    let done = contents.apply(&names.map(|name| cluster(name, 1)));
+    assert_eq!((done.refused, contents.held().len()), (2, 1));
+    assert!(contents.refused().1.unwrap().ends_with("names without an authority come from origin `a`"));
+}

@@ -1,0 +1,215 @@
+//! What is to be done to keys, and what comes of it.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use bytes::Bytes;
+use xds_relay::etcd_origin::Key;
+use xdstp_client::state::{Commit, Compare, Limits, Op, Revision, Store, StoreError};
+
+use crate::exit;
+use crate::show::{complain, visible};
+
+/// How often it is begun anew because somebody else wrote meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// What keys are to have: nothing, if they are to go.
+pub(super) type Wanted = Vec<(Key, Option<Bytes>)>;
+
+/// How it is to be done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct How<'a> {
+    /// What the keys begin with, for people.
+    pub(super) prefix: &'a str,
+    pub(super) dry_run: bool,
+    /// In several transactions, if one does not take all.
+    pub(super) in_pieces: bool,
+}
+
+/// One change: an op, and how the key was before.
+type Change = (Op, Compare);
+
+/// Why it is not done, or not all of it.
+enum Failure {
+    Print(io::Error),
+    Store(StoreError),
+    TooLarge { changes: usize, pieces: usize },
+    Conflict,
+}
+
+/// What is done, in numbers.
+#[derive(Default)]
+struct Count {
+    put: usize,
+    removed: usize,
+    unchanged: usize,
+    absent: usize,
+    revision: Option<Revision>,
+}
+
+/// Does it, and says so. 0: it is so now; 1: it is not, or what was to go was not there; 3: nobody answers, and it may be so.
+pub(super) fn make(store: &impl Store, wanted: &Wanted, how: How<'_>) -> io::Result<ExitCode> {
+    let (mut out, mut count) = (io::stdout().lock(), Count::default());
+    let made = try_make(store, wanted, how, (&mut out, &mut count));
+    let is_some_done = count.put + count.removed > 0 && !how.dry_run;
+    let (words, code) = match made {
+        Ok(()) => {
+            writeln!(out, "{}", count.words(how))?;
+            return Ok(if count.absent > 0 { exit::wrong() } else { ExitCode::SUCCESS });
+        }
+        Err(Failure::Print(error)) => return Err(error),
+        Err(Failure::TooLarge { changes, pieces }) => {
+            let words = format!(
+                "{changes} changes are more than one transaction of etcd takes; with --in-pieces they are {pieces}, one after the other"
+            );
+            (words, exit::wrong())
+        }
+        Err(Failure::Conflict) => ("others write these keys at the same time".to_owned(), exit::wrong()),
+        Err(Failure::Store(error @ (StoreError::Away(_) | StoreError::Unsure(_)))) => {
+            (format!("etcd: {error}"), exit::unknown())
+        }
+        Err(Failure::Store(error)) => (format!("etcd: {error}"), exit::wrong()),
+    };
+    complain(visible(&words));
+    complain(if is_some_done { "what is said above is done" } else { "nothing is known to be done" });
+    Ok(code)
+}
+
+impl Count {
+    fn words(&self, how: How<'_>) -> String {
+        let Self { put, removed, unchanged, absent, revision } = self;
+        let would = if how.dry_run { "would be " } else { "" };
+        let counts = [(put, "put"), (removed, "removed"), (unchanged, "unchanged"), (absent, "not there")];
+        let said = counts.into_iter().filter(|(count, _)| **count > 0);
+        let said: Vec<_> = said
+            .map(|(count, words)| match words {
+                "put" | "removed" => format!("{count} {would}{words}"),
+                _ => format!("{count} {words}"),
+            })
+            .collect();
+        let said = if said.is_empty() { "nothing to do".to_owned() } else { said.join(", ") };
+        revision.map_or(said.clone(), |revision| format!("{said}, at revision {revision}"))
+    }
+}
+
+fn try_make(
+    store: &impl Store,
+    wanted: &Wanted,
+    how: How<'_>,
+    (out, count): (&mut impl Write, &mut Count),
+) -> Result<(), Failure> {
+    for _ in 0..ATTEMPTS {
+        let mut changes = Vec::new();
+        (count.unchanged, count.absent) = (0, 0);
+        for (key, value) in wanted {
+            match change(store, key, value.as_ref()).map_err(Failure::Store)? {
+                Some(change) => changes.push(change),
+                None if value.is_some() => count.unchanged += 1,
+                None => count.absent += 1,
+            }
+        }
+        let all = changes.len();
+        // What an attempt before did is not unchanged.
+        count.unchanged = count.unchanged.saturating_sub(count.put);
+        count.absent = count.absent.saturating_sub(count.removed);
+        let pieces = pieces(changes, store.limits());
+        if pieces.len() > 1 && !how.in_pieces {
+            return Err(Failure::TooLarge { changes: all, pieces: pieces.len() });
+        }
+        if commit_all(store, pieces, how, (&mut *out, &mut *count))? {
+            return Ok(());
+        }
+    }
+    Err(Failure::Conflict)
+}
+
+/// Whether nobody else wrote meanwhile.
+fn commit_all(
+    store: &impl Store,
+    pieces: Vec<Vec<Change>>,
+    how: How<'_>,
+    (out, count): (&mut impl Write, &mut Count),
+) -> Result<bool, Failure> {
+    for piece in pieces {
+        let (ops, compares): (Vec<_>, Vec<_>) = piece.into_iter().unzip();
+        if !how.dry_run {
+            match store.commit(&ops, &compares).map_err(Failure::Store)? {
+                Commit::Done(revision) => count.revision = Some(revision),
+                Commit::Conflict => return Ok(false),
+            }
+        }
+        for op in &ops {
+            let done = match op {
+                Op::Put(..) => (&mut count.put, "put"),
+                Op::Delete(_) => (&mut count.removed, "rm "),
+            };
+            *done.0 += 1;
+            writeln!(out, "{} {}{}", done.1, visible(how.prefix), visible(op.key())).map_err(Failure::Print)?;
+        }
+    }
+    Ok(true)
+}
+
+/// What is to be done to a key, if anything.
+fn change(store: &impl Store, key: &Key, value: Option<&Bytes>) -> Result<Option<Change>, StoreError> {
+    let key = key.to_string();
+    let there = store.list(&key)?.entries.into_iter().find(|entry| entry.key == key);
+    Ok(match (value, there) {
+        (Some(value), Some(there)) if there.value == value => None,
+        (Some(value), Some(there)) => Some((Op::put(&*key, value.clone()), Compare::unchanged(key, there.revision))),
+        (Some(value), None) => Some((Op::put(&*key, value.clone()), Compare::absent(key))),
+        (None, Some(there)) => Some((Op::delete(&*key), Compare::unchanged(key, there.revision))),
+        (None, None) => None,
+    })
+}
+
+/// As few as there can be in this order, each as large as a transaction may be; what is larger itself is one by itself.
+fn pieces(changes: Vec<Change>, limits: Limits) -> Vec<Vec<Change>> {
+    let mut pieces: Vec<Vec<Change>> = Vec::new();
+    let most = limits.ops.min(limits.compares);
+    let mut bytes = usize::MAX;
+    for change in changes {
+        let (op, compare) = &change;
+        let value = if let Op::Put(_, value) = op { value.len() } else { 0 };
+        let size = op.key().len() + value + compare.key.len();
+        match pieces.last_mut() {
+            Some(piece) if piece.len() < most && bytes.saturating_add(size) <= limits.bytes => {
+                bytes += size;
+                piece.push(change);
+            }
+            _ => {
+                bytes = size;
+                pieces.push(vec![change]);
+            }
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(ops: usize, bytes: usize) -> Limits {
+        let mut limits = Limits::default();
+        (limits.ops, limits.compares, limits.bytes) = (ops, ops, bytes);
+        limits
+    }
+
+    #[test]
+    fn a_piece_is_as_large_as_may_be_and_all_is_in_one_in_its_order() {
+        let change =
+            |number: usize| (Op::put(format!("k{number}"), vec![0; 10]), Compare::absent(format!("k{number}")));
+        let sizes = |limits| {
+            let pieces = pieces((0..5).map(change).collect(), limits);
+            let all: Vec<_> = pieces.iter().flatten().map(|(op, _)| op.key().to_owned()).collect();
+            assert_eq!(all, ["k0", "k1", "k2", "k3", "k4"]);
+            pieces.iter().map(Vec::len).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(limits(5, 1000)), [5]);
+        assert_eq!(sizes(limits(2, 1000)), [2, 2, 1]);
+        assert_eq!(sizes(limits(5, 3 * 14)), [3, 2]);
+        assert_eq!(sizes(limits(5, 1)), [1; 5]);
+        assert!(pieces(Vec::new(), limits(1, 1)).is_empty());
+    }
+}
