@@ -22,6 +22,7 @@ mod load_reports;
 mod looked_at;
 mod reloads;
 mod stream_guard;
+mod traces;
 
 pub(crate) use self::denial::{AUDIT, Denial};
 pub use self::downstream::DownstreamMetrics;
@@ -97,6 +98,7 @@ pub struct Metrics {
     reloads: Reloads,
     state_commits: IntCounterVec,
     state_keys: IntCounterVec,
+    traces: traces::Traces,
 }
 
 /// What is counted of one resource type from one origin.
@@ -193,6 +195,7 @@ impl Metrics {
                 "Keys that were written or deleted there.",
                 &[],
             ),
+            traces: traces::Traces::new(&registry),
             registry,
         }
     }
