@@ -28,17 +28,20 @@ pub(super) struct Placed {
     pub(super) path: String,
 }
 
-/// Reads the text of a file.
-pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Placed>, yaml::Error> {
+/// Reads the text of a file: each resource, or what is wrong with it. One that is not good says nothing of the others.
+pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Result<Placed, yaml::Error>>, yaml::Error> {
     let root = yaml::parse(text)
         .map_err(secrets::hide_in_syntax)?
         .ok_or_else(|| yaml::Error::new(Position::default(), "the file is empty"))?;
     let resources =
         root.entry("resources").ok_or_else(|| yaml::Error::new(root.position, "there is no list `resources`"))?;
     allow_only(&root, RESPONSE_KEYS)?;
-    let entry = |entry: &Node| Ok((read_entry(entry, descriptors)?, entry.position));
-    let entries = resources.items(entry).map_err(|error| error.under_key("resources"))?;
-    let placed = |(index, (resource, position))| Placed { resource, position, path: format!("resources[{index}]") };
+    let each = |entry: &Node| Ok((read_entry(entry, descriptors), entry.position));
+    let entries = resources.items(each).map_err(|error| error.under_key("resources"))?;
+    let placed = |(index, (read, position)): (usize, (Result<FileResource, yaml::Error>, Position))| match read {
+        Ok(resource) => Ok(Placed { resource, position, path: format!("resources[{index}]") }),
+        Err(error) => Err(error.under_index(index).under_key("resources")),
+    };
     Ok(entries.into_iter().enumerate().map(placed).collect())
 }
 
