@@ -25,7 +25,7 @@ pub struct FileError {
     /// What is wrong there.
     pub reason: String,
     /// What else was found to be wrong, in the same files: none of these has others.
-    pub others: Vec<FileError>,
+    pub others: Box<[Self]>,
 }
 
 impl FileError {
@@ -36,7 +36,7 @@ impl FileError {
             column: None,
             path: String::new(),
             reason: reason.into(),
-            others: Vec::new(),
+            others: Box::default(),
         }
     }
 
@@ -47,7 +47,7 @@ impl FileError {
             column: error.position.map(|position| position.column),
             path: error.path,
             reason: error.reason,
-            others: Vec::new(),
+            others: Box::default(),
         }
     }
 
