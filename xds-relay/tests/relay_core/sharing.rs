@@ -199,7 +199,8 @@ fn bodies(world: &World) -> u64 {
 #[test]
 fn of_more_names_that_nobody_wants_than_may_linger_the_first_go_and_no_stream_ends() {
     let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]\nlimits: { lingering_names: 2 }");
-    let (client, other) = (world.client(DELTA, "n1"), world.client(DELTA, "n2"));
+    // Under a rule it is known how a stream ended.
+    let [client, other] = ["n1", "n2"].map(|node| world.client_under("wildcard: true", DELTA, node));
     let names = ["a", "b", "c", "d", "kept"];
     names.iter().for_each(|name| world.put(0, CLUSTERS, name, "1"));
     world.subscribe(client, CLUSTERS, &names[..4]);
