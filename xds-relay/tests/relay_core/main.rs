@@ -12,6 +12,7 @@ mod conversion;
 mod counters;
 mod denied;
 mod drift;
+mod drift_hostile;
 mod ends;
 mod errors;
 mod file_variants;
