@@ -98,6 +98,11 @@ class Etcd:
             )
         self.start()
 
+    def compact(self):
+        """What was is forgotten, and what is is not."""
+        told = json.loads(self.control("endpoint", "status", "--write-out=json"))
+        self.control("compact", max(each["Status"]["header"]["revision"] for each in told), "--physical")
+
     def kill(self):
         """Ends them all."""
         for process in self.processes:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import tempfile
 import time
 
@@ -217,7 +218,7 @@ def etcd_loses_its_leader_its_quorum_and_its_past(bed):
     fleet.write(3)
     said = fleet.order(1, "freeze")
     throughout("all have what was stable", lambda: all(revision(envoy) == 2 for envoy in envoys), 20)
-    check("not" in said, f"what is said of an order that is not written: {said}")
+    check("cannot be written now" in said, f"what is said of an order that is not written: {said}")
     late = fleet.envoy(0, "late")
     have(2, [late])
     fleet.etcd.go_on()
@@ -256,4 +257,59 @@ def a_relay_that_is_cut_off_serves_what_it_knows(bed):
     fleet.agree(within=30)
     fleet.move(envoys[cut], cut)
     throughout("it has the same there", lambda: revision(envoys[cut]) == 2, 3)
+    fleet.nothing_was_taken()
+
+
+@scenario(needs_relay=True, needs_programs=True, alone=True)
+def a_relay_that_was_stopped_and_goes_on_publishes_nothing_late(bed):
+    """The relay that publishes is stopped for longer than its lease; meanwhile another one publishes, and what the first had in
+    hand when it goes on is not done."""
+    fleet = Fleet(bed)
+    envoys = [fleet.envoy(at, f"canary-{at}", "canary") for at in range(2)]
+    have(1, envoys)
+    fleet.agree()
+    fleet.serves()
+    stopped = fleet.publisher()
+    fleet.relays[stopped].process.child.send_signal(signal.SIGSTOP)
+    fleet.move(envoys[stopped], 1 - stopped)
+    fleet.write(2)
+    have(2, envoys)
+    fleet.write(3)
+    have(3, envoys)
+    fleet.relays[stopped].process.child.send_signal(signal.SIGCONT)
+    fleet.agree(within=30)
+    throughout("nothing older comes back", lambda: all(revision(envoy) == 3 for envoy in envoys), 5)
+    equal(fleet.publisher(), 1 - stopped, "who publishes")
+    fleet.nothing_was_taken()
+
+
+@scenario(needs_relay=True, needs_programs=True, alone=True)
+def what_etcd_has_forgotten_is_read_anew(bed):
+    """Two of three members are dead, and when they are back etcd is compacted while a relay is cut off: it cannot hear what was done."""
+    fleet = Fleet(bed)
+    envoys = [fleet.envoy(at, f"canary-{at}", "canary") for at in range(2)]
+    have(1, envoys)
+    fleet.agree()
+    fleet.serves()
+    for at in (1, 2):
+        fleet.etcd.processes[at].kill()
+    fleet.write(2)
+    throughout("without a quorum nothing is published", lambda: all(revision(envoy) == 1 for envoy in envoys), 15)
+    for at in (1, 2):
+        fleet.etcd.start_member(at)
+    have(2, envoys)
+    fleet.agree(within=30)
+
+    cut = 1 - fleet.publisher()
+    for cable in fleet.cables[cut]:
+        cable.cut()
+    for number in (3, 4, 5):
+        fleet.write(number)
+        have(number, [envoys[1 - cut]])
+    fleet.etcd.compact()
+    throughout("who is cut off serves what there was", lambda: revision(envoys[cut]) == 2, 3)
+    for cable in fleet.cables[cut]:
+        cable.mend()
+    have(5, envoys)
+    fleet.agree(within=30)
     fleet.nothing_was_taken()
