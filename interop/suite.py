@@ -1,5 +1,5 @@
-"""Runs the tests: `run [--relay PATH] [--tool PATH] [--example PATH] [--plane PATH] [--browser PATH] [--direct] [--list] [NAME...]`,
-where NAME is a part of the names to run."""
+"""Runs the tests: `run [--relay PATH] [--tool PATH] [--example PATH] [--plane PATH] [--browser PATH] [--direct] [--scale]
+[--list] [NAME...]`, where NAME is a part of the names to run."""
 
 import argparse
 import importlib
@@ -42,8 +42,9 @@ class Peers:
 def main():
     """The process's exit status."""
     options = arguments()
-    for module in sorted((HERE / "tests").glob("[a-z]*.py")):
-        importlib.import_module(f"tests.{module.stem}")
+    suite = "scale" if options.scale else "tests"
+    for module in sorted((HERE / suite).glob("[a-z]*.py")):
+        importlib.import_module(f"{suite}.{module.stem}")
     there = cases(options.direct, options.browser, grpc_js.is_there())
     chosen = [case for case in there if not options.names or matches(case, options.names)]
     if options.list:
@@ -81,6 +82,7 @@ def arguments():
     parser.add_argument("--plane", type=Path, help="the example `control_plane` of xds-transport (default: as the relay)")
     parser.add_argument("--browser", type=Path, help="a Chromium, for the tests that look at pages; pictures: pictures/")
     parser.add_argument("--direct", action="store_true", help="no relay: clients face the origin, to check the suite")
+    parser.add_argument("--scale", action="store_true", help="the tests of relays that share what they know in etcd")
     parser.add_argument("--list", action="store_true", help="print the names and do nothing")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a part of the names of the tests to run")
     return parser.parse_args()

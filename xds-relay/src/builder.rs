@@ -32,7 +32,7 @@ use crate::pages::Pages;
 use crate::reached::Reached;
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
 use crate::releaser;
-use crate::reload::{Listening, Parts, Reloader, Reloads, Spoken};
+use crate::reload::{Listening, Parts, ReadOnce, Reloader, Reloads, Spoken};
 use crate::serve::{Guards, Layered, Relay};
 use crate::socket::Listener;
 use crate::state::{self, State};
@@ -240,7 +240,8 @@ impl RelayBuilder {
     /// has the metrics of another relay.
     pub async fn bind(self) -> Result<Relay, Error> {
         let Self { mut config, origins, grouping, listener, admin_listener, tls, state, layers, registry, log } = self;
-        let as_given = config.clone();
+        // Before they are read: what is written in between is noticed.
+        let (as_given, read_once) = (config.clone(), ReadOnce::of(&config));
         if let Some(listener) = &listener {
             config.listen = listener.local_addr()?.into();
         }
@@ -323,6 +324,7 @@ impl RelayBuilder {
             reached,
             logging,
             reloads,
+            read_once,
         };
         let reloader = Reloader::new(as_given, parts);
         let guards = Guards { tls, rules, admin_tls, access, orders: order_guards, certificates };

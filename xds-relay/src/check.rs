@@ -28,8 +28,11 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     let mut contents = Vec::new();
     for origin in &config.origins {
         if let Some((directory, descriptors)) = origin.kind.files() {
-            let (_, resources) = crate::file_origin::load_origin(config, origin, directory, descriptors)?;
-            contents.push(FileContent::new(&origin.name, resources.iter().map(|resource| resource.type_url.as_str())));
+            let loaded = crate::file_origin::load_origin(config, origin, directory, descriptors)?;
+            let types = loaded.resources.iter().map(|resource| resource.type_url.as_str());
+            let mut content = FileContent::new(&origin.name, types);
+            content.dangling = loaded.dangling.iter().map(ToString::to_string).collect();
+            contents.push(content);
         }
         if let Some((_, descriptors)) = origin.kind.etcd() {
             crate::file_origin::descriptors_of(config, origin, descriptors)?;
@@ -75,6 +78,7 @@ fn check_aggregation(config: &Config) -> Result<(), Error> {
 fn check_state(config: &Config) -> Result<(), Error> {
     let Some(state) = &config.state else { return Ok(()) };
     state::keys(config)?;
+    state::only_releases(config)?;
     if let Some(etcd) = &state.etcd {
         etcd_options(etcd, "state.etcd")?;
     }

@@ -11,6 +11,9 @@ pub struct FileContent {
     pub origin: String,
     /// Type URL → number of resources.
     pub resources: BTreeMap<String, usize>,
+    /// What they refer to that comes from this origin and is in no file, with its place: that is no error, as clients may have it in
+    /// their own files. Only a [check](crate::check()) looks for it.
+    pub dangling: Vec<String>,
 }
 
 impl FileContent {
@@ -19,7 +22,7 @@ impl FileContent {
         for type_url in type_urls {
             *resources.entry(type_url.to_owned()).or_default() += 1;
         }
-        Self { origin: origin.to_owned(), resources }
+        Self { origin: origin.to_owned(), resources, dangling: Vec::new() }
     }
 }
 

@@ -40,6 +40,7 @@
 //! A client reads such files at `file:` locators (xRFC TP1) with these descriptors, which decode for
 //! [`xdstp_client::Files`]: `Files::within(["/etc/xds"], Descriptors::built_in()?)`.
 
+mod dangling;
 mod decode;
 mod descriptors;
 mod document;
@@ -60,7 +61,7 @@ pub use self::descriptors::{Descriptors, DescriptorsError};
 pub use self::error::FileError;
 pub(crate) use self::held::held;
 pub use self::import::{Import, ImportedFile, import, import_file};
-pub(crate) use self::load::{descriptors_of, load_origin, load_value};
+pub(crate) use self::load::{LoadedOrigin, descriptors_of, load_origin, load_value};
 pub use self::load::{load, load_embedded, resource_files};
 pub(crate) use self::redact::without_secrets;
 pub use self::resource::FileResource;

@@ -45,6 +45,7 @@ pub mod relay_core;
 mod releaser;
 pub mod releases;
 mod reload;
+mod replicas;
 mod serve;
 mod snapshot;
 mod socket;

@@ -184,6 +184,9 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
             eprintln!("xds-relay: note: {note}");
         }
         let files = xds_relay::check(&config)?;
+        for reference in files.iter().flat_map(|content| &content.dangling) {
+            eprintln!("xds-relay: note: {reference}");
+        }
         say(&format!("good: {}\n", summary(&config, &files)));
         return Ok(());
     }

@@ -23,6 +23,7 @@ mod load_reports;
 mod looked_at;
 mod reloads;
 mod stream_guard;
+mod traces;
 
 pub(crate) use self::denial::{AUDIT, Denial};
 pub use self::downstream::DownstreamMetrics;
@@ -100,6 +101,7 @@ pub struct Metrics {
     etcd: etcd::Etcd,
     state_commits: IntCounterVec,
     state_keys: IntCounterVec,
+    traces: traces::Traces,
 }
 
 /// What is counted of one resource type from one origin.
@@ -197,6 +199,7 @@ impl Metrics {
                 "Keys that were written or deleted there.",
                 &[],
             ),
+            traces: traces::Traces::new(&registry),
             registry,
         }
     }

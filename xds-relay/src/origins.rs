@@ -30,12 +30,13 @@ impl Origins {
     pub(crate) fn read(config: &Config, core: &Arc<RelayCore>) -> Result<Self, Error> {
         use std::time::Instant;
 
-        use crate::file_origin::{Watch, held, load_origin};
+        use crate::file_origin::{LoadedOrigin, Watch, held, load_origin};
         let mut watches = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {
             let Some((directory, descriptors)) = origin.kind.files() else { continue };
             let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
-            let (directory, loaded) = load_origin(config, origin, directory, descriptors)?;
+            let loaded = load_origin(config, origin, directory, descriptors)?;
+            let LoadedOrigin { directory, resources: loaded, .. } = loaded;
             core.set_files(index, held(&loaded), Instant::now());
             let reloads = core.metrics().reloads(&origin.name);
             let (core, name) = (core.clone(), origin.name.clone());
@@ -48,7 +49,9 @@ impl Origins {
                     }
                     Err(error) => {
                         reloads.failed.inc();
-                        tracing::error!(origin = %name, "the last good state is kept: {error}");
+                        // What is said last stays in sight.
+                        error.lines().for_each(|line| tracing::error!(origin = %name, "{line}"));
+                        tracing::error!(origin = %name, "files are not good: the last good state is kept");
                     }
                 };
             watches.push(Watch::of(directory, loaded, reload).map_err(|error| failed(error.to_string()))?);

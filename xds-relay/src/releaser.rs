@@ -1,18 +1,21 @@
 //! What has a relay that runs release what its origins have.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
-use xdstp_client::state::{Redb, Store, StoreError};
+use xdstp_client::state::{Etcd, EtcdOptions, Redb, Store, StoreError};
 
 use crate::config::{Config, Rollout};
 use crate::error::Error;
+use crate::etcd::etcd_options;
 use crate::relay_core::{RelayCore, RolloutError};
-use crate::releases::{Act, Applied, By, Control, Order};
+use crate::releases::{Act, Alone, Applied, By, Control, Order, StoredError, Turns};
+use crate::replicas::Following;
 
 /// Where releases are kept, in the directory of `state`. It is no part of what is known there, which is put aside where it is
 /// damaged: what is frozen is not to be forgotten.
@@ -65,6 +68,17 @@ impl Releaser {
         self.0.roll_out(rollout, store, Instant::now())
     }
 
+    /// The same in a store that other relays have, too, such as [`Etcd`], which says whose turn it is to publish. What the others do is
+    /// heard.
+    ///
+    /// # Errors
+    /// As [`roll_out`](Self::roll_out).
+    pub fn roll_out_in_turn<S: Store + Turns>(&self, rollout: Rollout, store: Arc<S>) -> Result<(), RolloutError> {
+        let following = Following::begin(store.clone()).map_err(StoredError::from)?;
+        self.0.roll_out_in_turn(rollout, store.clone(), store, Instant::now())?;
+        following.tell(&self.0).map_err(|error| StoredError::from(StoreError::from(error)).into())
+    }
+
     /// Does what a person orders of the releases of an authority, or of old-style names: who it is, and why. It takes as long as the
     /// store takes.
     ///
@@ -90,35 +104,72 @@ impl Releaser {
 /// What is released cannot be read: what is frozen, or rolled back, would be served. Or an embedded origin has not all there is.
 pub(crate) async fn roll_out(config: &Config, core: &Arc<RelayCore>) -> Result<(), Error> {
     let Some(state) = config.state.as_ref().filter(|_| !config.rollout.is_empty()) else { return Ok(()) };
-    let file = state.path.join(FILE);
-    let unread = |reason: String| Error::Field {
-        field: "rollout".to_owned(),
-        reason: format!("what is released cannot be read from {}: {reason}", file.display()),
-    };
-    let open = async {
-        loop {
-            match open(&file).await.map_err(|error| unread(error.to_string()))? {
-                Err(StoreError::Locked) => sleep(AGAIN).await,
-                opened => return opened.map_err(|error| unread(error.to_string())),
-            }
+    let (opened, place) = match &state.etcd {
+        Some(etcd) => (open_shared(etcd_options(etcd, "state.etcd")?).await, "state.etcd".to_owned()),
+        None => {
+            let file = state.path.join(FILE);
+            (open_own(&file).await, file.display().to_string())
         }
     };
-    let store = timeout(PATIENCE, open).await.unwrap_or_else(|_| Err(unread(StoreError::Locked.to_string())))?;
-    let (core, rollouts) = (core.clone(), config.rollout.clone());
+    let unread = |reason: String| Error::Field {
+        field: "rollout".to_owned(),
+        reason: format!("what is released cannot be read from {place}: {reason}"),
+    };
+    let Opened { store, turns, following } = opened.map_err(|error| unread(error.to_string()))?;
+    let (rolled_out, rollouts) = (core.clone(), config.rollout.clone());
     let rolling = spawn_blocking(move || {
         let mut each = rollouts.into_iter();
-        each.try_for_each(|rollout| core.roll_out(rollout, store.clone(), Instant::now()))
+        each.try_for_each(|rollout| rolled_out.roll_out_in_turn(rollout, store.clone(), turns.clone(), Instant::now()))
     });
     let rolled = rolling.await.map_err(|error| unread(error.to_string()))?;
     rolled.map_err(|error| match error {
         RolloutError::Stored(error) => unread(error.to_string()),
         other => Error::Field { field: "rollout".to_owned(), reason: other.to_string() },
-    })
+    })?;
+    following.map_or(Ok(()), |following| following.tell(core)).map_err(|error| unread(error.to_string()))
 }
 
-async fn open(file: &Path) -> Result<Result<Arc<dyn Store>, StoreError>, JoinError> {
+/// A store of releases, and what it takes to go by it.
+struct Opened {
+    store: Arc<dyn Store>,
+    turns: Arc<dyn Turns>,
+    /// What other relays do there is heard.
+    following: Option<Following>,
+}
+
+/// One that several relays have.
+async fn open_shared(options: EtcdOptions) -> Result<Opened, StoreError> {
+    blocking(move || {
+        let etcd = Arc::new(Etcd::open(options)?);
+        let following = Following::begin(etcd.clone())?;
+        Ok(Opened { store: etcd.clone(), turns: etcd, following: Some(following) })
+    })
+    .await
+}
+
+/// One that is this relay's alone: who is about to end may have it still.
+async fn open_own(file: &Path) -> Result<Opened, StoreError> {
+    let open = async {
+        loop {
+            match open(file).await {
+                Err(StoreError::Locked) => sleep(AGAIN).await,
+                opened => return opened,
+            }
+        }
+    };
+    let store = timeout(PATIENCE, open).await.unwrap_or(Err(StoreError::Locked))?;
+    Ok(Opened { turns: Arc::new(Alone(store.clone())), store, following: None })
+}
+
+async fn blocking<T: Send + 'static>(
+    run: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    spawn_blocking(run).await.unwrap_or_else(|error| Err(io::Error::other(error).into()))
+}
+
+async fn open(file: &Path) -> Result<Arc<dyn Store>, StoreError> {
     let file = file.to_owned();
-    spawn_blocking(move || {
+    blocking(move || {
         file.parent().map_or(Ok(()), fs::create_dir_all)?;
         let store = Redb::open(&file)?;
         if let Some((is, was)) = store.went_back() {

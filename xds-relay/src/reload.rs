@@ -4,6 +4,7 @@ mod differences;
 mod listening;
 mod origins;
 mod otherwise;
+mod read_once;
 
 use std::error::Error as StdError;
 use std::sync::{Arc, Mutex};
@@ -13,6 +14,7 @@ pub(crate) use self::listening::Listening;
 use self::origins::with_other_origins;
 pub(crate) use self::otherwise::Spoken;
 use self::otherwise::{Otherwise, reached_otherwise};
+pub(crate) use self::read_once::ReadOnce;
 use xdstp_client::Endpoint;
 
 use crate::admin_access::{AdminAccess, admin_tokens};
@@ -83,6 +85,7 @@ pub(crate) struct Parts {
     pub(crate) reached: Arc<Reached>,
     pub(crate) logging: Arc<Logging>,
     pub(crate) reloads: Arc<Reloads>,
+    pub(crate) read_once: ReadOnce,
 }
 
 /// What became of the last one that was read.
@@ -112,7 +115,8 @@ impl Reloader {
     /// they run `tls`, `token`, `keepalive` and `streams_per_connection`, and a `server` in place of another, and which `origins` there are, with
     /// their `authorities`, if those that names come from or go to are one server each that is asked over delta, alike for every node, unless
     /// what origins said is kept over a restart; `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
-    /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be. All else needs a restart, and stays as it was.
+    /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be. All else needs a restart, and stays as it was:
+    /// so does what is in the files of `aggregation.rules`, `state.secrets` and `descriptors` by now.
     ///
     /// Streams that are open go on, but for those of clients that may not be there any more, which are ended as denied. Of what else is
     /// decided otherwise now clients are told on their streams, as if they asked for it now.
@@ -220,7 +224,10 @@ impl Parts {
         limits.load_report_streams = new.load_report_streams;
         (limits.groups, limits.authorities, limits.names) = (new.groups, new.authorities, new.names);
         self.core.set_what_is_read_at_use(running);
-        Ok(Reloaded { applied: differences(&before, running), needs_restart: differences(running, config) })
+        let mut needs_restart = differences(running, config);
+        needs_restart.extend(self.read_once.differ(config));
+        needs_restart.sort();
+        Ok(Reloaded { applied: differences(&before, running), needs_restart })
     }
 
     /// Those that are new are reached at these.

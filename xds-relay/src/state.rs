@@ -54,10 +54,7 @@ pub fn keys(config: &Config) -> Result<Option<Arc<Keys>>, KeysError> {
 /// The keys that secrets are to be kept with are not good.
 pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result<Option<Arc<State>>, Error> {
     let Some(state) = &config.state else { return Ok(None) };
-    if state.etcd.is_some() {
-        let reason = "nothing is kept in etcd by this version; expected a path alone".to_owned();
-        return Err(Error::Field { field: "state.etcd".to_owned(), reason });
-    }
+    only_releases(config)?;
     bear_limits();
     let state = Arc::new(State::in_directory(&state.path, identities(config, grouping), keys(config)?));
     let opening = state.clone();
@@ -68,6 +65,18 @@ pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result
         );
     }
     Ok(Some(state))
+}
+
+/// What origins said last is kept in files: etcd is for releases.
+///
+/// # Errors
+/// There are none.
+pub(crate) fn only_releases(config: &Config) -> Result<(), Error> {
+    if config.rollout.is_empty() && config.state.as_ref().is_some_and(|state| state.etcd.is_some()) {
+        let reason = "releases alone are kept in etcd, and there is no rollout; expected a path alone".to_owned();
+        return Err(Error::Field { field: "state.etcd".to_owned(), reason });
+    }
+    Ok(())
 }
 
 /// Begins to write what a relay knows, if it keeps that anywhere.

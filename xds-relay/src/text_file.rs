@@ -20,17 +20,23 @@ pub(crate) enum Unread {
 
 /// The text of a file.
 pub(crate) fn read(file: &Path) -> Result<String, Unread> {
+    let bytes = bytes(file).map_err(Unread::File)?;
+    String::from_utf8(bytes).map_err(|error| Unread::Text(not_text(error.as_bytes(), error.utf8_error().valid_up_to())))
+}
+
+/// What is in a file, whatever it is.
+pub(crate) fn bytes(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // To open a FIFO is to wait for who writes it, and a device may have no end.
-    let kind = fs::metadata(file).map_err(Unread::File)?.file_type();
+    let kind = fs::metadata(file)?.file_type();
     if !kind.is_file() {
-        return Err(Unread::File(io::Error::other(format!("{}, not a file", name(kind)))));
+        return Err(io::Error::other(format!("{}, not a file", name(kind))));
     }
-    File::open(file).and_then(|open| open.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(Unread::File)?;
+    File::open(file).and_then(|open| open.take(MAX_BYTES + 1).read_to_end(&mut bytes))?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(Unread::File(io::Error::other(format!("larger than {MAX_BYTES} bytes"))));
+        return Err(io::Error::other(format!("larger than {MAX_BYTES} bytes")));
     }
-    String::from_utf8(bytes).map_err(|error| Unread::Text(not_text(error.as_bytes(), error.utf8_error().valid_up_to())))
+    Ok(bytes)
 }
 
 /// The byte at `offset` is where UTF-8 ends.

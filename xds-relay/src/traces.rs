@@ -10,6 +10,8 @@ use crate::relay_core::RelayCore;
 
 #[cfg(feature = "otlp")]
 mod spans;
+#[cfg(feature = "otlp")]
+mod waiting;
 
 /// A collector is told, if the configuration names one.
 pub(crate) struct Traces {
@@ -24,7 +26,8 @@ impl Traces {
     /// An address that there can be no collector at.
     #[cfg(feature = "otlp")]
     pub(crate) fn begin(config: &Config, core: &RelayCore) -> Result<Self, Error> {
-        let spans = config.traces.as_ref().map(spans::Spans::new).transpose()?.map(Arc::new);
+        let spans = config.traces.as_ref().map(|traces| spans::Spans::new(traces, core.metrics.clone()));
+        let spans = spans.transpose()?.map(Arc::new);
         spans.iter().for_each(|spans| core.tell_lives(spans.clone()));
         Ok(Self { spans })
     }

@@ -69,6 +69,21 @@ fn resource_files_are_read_by_a_check_and_a_bad_one_is_exit_code_2_checked_or_ru
     }
 }
 
+#[cfg(feature = "file-origin")]
+#[test]
+fn a_check_notes_what_resources_refer_to_and_no_file_has() {
+    let (directory, file) = file("listen: 127.0.0.1:0\nadmin: none\norigins: [{ name: mesh, files: mesh }]\n");
+    let resources = directory.path().join("mesh");
+    fs::create_dir(&resources).unwrap();
+    let cluster = "resources:\n- {\"@type\": x/envoy.config.cluster.v3.Cluster, name: a, type: EDS, eds_cluster_config: {eds_config: {ads: {}}}}\n";
+    fs::write(resources.join("a.yaml"), cluster).unwrap();
+    let output = check(&file);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let place = resources.join("a.yaml").display().to_string();
+    let words = "Cluster `a` refers to ClusterLoadAssignment `a`, which no file has";
+    assert_eq!(text(&output.stderr), format!("xds-relay: note: {place}:2:3: {words}\n"));
+}
+
 /// It would be held, and served to nobody.
 #[cfg(feature = "file-origin")]
 #[test]

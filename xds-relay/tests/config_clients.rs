@@ -108,19 +108,3 @@ async fn a_file_without_tokens_is_named_by_a_check_and_by_a_start() {
         assert_eq!(bound.to_string(), checked);
     }
 }
-
-/// In what was packed for the registry there is none.
-#[test]
-fn the_relay_in_kubernetes_has_a_configuration_that_can_be_run() {
-    let Ok(text) = fs::read_to_string("../deploy/kubernetes.yaml") else { return };
-    let config: Vec<&str> = text
-        .lines()
-        .skip_while(|line| *line != "  relay.yaml: |")
-        .skip(1)
-        .take_while(|line| line.starts_with("    "))
-        .filter_map(|line| line.get(4..))
-        .collect();
-    let config = Config::parse("relay.yaml", &config.join("\n")).unwrap();
-    assert_eq!(config.listen.to_string(), "0.0.0.0:18000");
-    assert!(config.admin.unwrap().tcp().unwrap().ip().is_loopback());
-}

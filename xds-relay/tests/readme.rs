@@ -32,6 +32,7 @@ fn everything() -> String {
     metrics.declare_state();
     metrics.declare_load_reports("a");
     metrics.declare_denials();
+    metrics.declare_traces();
     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
     let _handles = (metrics.downstream(type_url), metrics.upstream("a", type_url), metrics.reloads("a"));
     metrics.etcd("a").set(true, 0, 0);

@@ -91,6 +91,37 @@ async fn sighup_has_the_file_count_anew_under_an_open_stream_that_goes_on() {
     relay.says("nothing that can count at once is new");
 }
 
+#[test]
+fn what_is_new_in_a_file_of_rules_is_said_to_need_a_restart() {
+    let rules = |text: &str| {
+        format!(
+            "fragments: [{{ rules: [{{ match: {{ any_match: true }}, result: {{ string_fragment: {text} }} }}] }}]\n"
+        )
+    };
+    let (directory, file) = file(&config("aggregation: rules.yaml"));
+    serve(directory.path(), 1);
+    let write = |text: &str| fs::write(directory.path().join("rules.yaml"), text).unwrap();
+    write(&rules("one"));
+    let relay = Relay::start(&file);
+    let hangup = || {
+        relay.process.signal("HUP");
+        relay.says("SIGHUP: the configuration is read again");
+    };
+    write(&rules("two"));
+    hangup();
+    relay.says("these need a restart, and stay as they were: aggregation.rules");
+    assert!(relay.counts("config_needs_restart 1"));
+    // What is not good is said now, and not when it is needed.
+    write("fragments: []\n");
+    hangup();
+    let line = relay.says("the configuration is not good, and all stays as it was: ");
+    assert!(line.contains("rules.yaml"), "{line}");
+    write(&rules("one"));
+    hangup();
+    relay.says("nothing that can count at once is new");
+    assert!(relay.counts("config_needs_restart 0"), "it is as it was when the relay began");
+}
+
 #[tokio::test]
 async fn a_file_that_is_not_good_is_said_with_its_place_and_all_stays_until_it_is() {
     let (directory, file) = file(&config("clients: [{ match: { any: true } }]"));

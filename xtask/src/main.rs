@@ -5,6 +5,7 @@ mod house;
 mod package;
 mod published;
 mod readme;
+mod sbom;
 mod workspace;
 
 use std::process::ExitCode;
@@ -12,12 +13,14 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask descriptor|package [--check]
        cargo xtask house
+       cargo xtask sbom [FEATURES]
 
   descriptor            write the descriptor set that the relay's file origin knows Envoy's types by
   descriptor --check    fail unless the committed set is the one this tool makes
   house                 fail unless files and functions are short, and no two files need each other
   package               write the lists of what each package holds, in ci/package
   package --check       fail unless each package holds what its list says, and its README is one for the registry
+  sbom                  print what the relay is made of, with these features beside the default ones (CycloneDX)
 ";
 
 fn main() -> ExitCode {
@@ -28,6 +31,8 @@ fn main() -> ExitCode {
         ["house"] => house::check(),
         ["package"] => package::write(),
         ["package", "--check"] => package::check(),
+        ["sbom"] => sbom::of_relay(""),
+        ["sbom", features] => sbom::of_relay(features),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

@@ -39,8 +39,12 @@ pub struct ScopeDrift {
     pub scope: String,
     /// How many names are the same on both sides: as they are, or absent.
     pub same: usize,
-    /// How many names are served that the origin said nothing of. That is no drift, for silence is no answer.
+    /// How many names are served, and how many names and collections are asked for, that the origin said nothing of. That is no
+    /// drift, for silence is no answer.
     pub unanswered: usize,
+    /// How many names were not the same, and otherwise so a second before: they change all the time, on one side or both, and what
+    /// is on its way is no drift.
+    pub moving: usize,
     /// Why the origin could not be asked, or not for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
@@ -74,6 +78,7 @@ impl Drifts {
 
     /// Whether all was compared that there is.
     pub fn is_whole(&self) -> bool {
-        self.more_scopes == 0 && self.scopes.iter().all(|scope| scope.trouble.is_none() && scope.unanswered == 0)
+        let is_whole = |scope: &ScopeDrift| scope.trouble.is_none() && scope.unanswered == 0 && scope.moving == 0;
+        self.more_scopes == 0 && self.scopes.iter().all(is_whole)
     }
 }

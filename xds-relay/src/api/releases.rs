@@ -43,6 +43,9 @@ pub struct ReleasedScope {
     /// What is kept and damaged, in words: it is as if it were not there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
+    /// The instance of the relay that publishes, of those that have these releases: it takes what is new, and says when that halts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publisher: Option<String>,
     /// How many orders are not written yet, because what is kept cannot be: they are forgotten if the relay ends before.
     #[serde(skip_serializing_if = "is_none")]
     pub unsaved: usize,

@@ -28,8 +28,8 @@ pub(super) struct Placed {
     pub(super) path: String,
 }
 
-/// Reads the text of a file.
-pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Placed>, yaml::Error> {
+/// Reads the text of a file: each resource, or what is wrong with it. One that is not good says nothing of the others.
+pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Result<Placed, yaml::Error>>, yaml::Error> {
     read_list(&root(text, "the file is empty")?, descriptors)
 }
 
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Placed>,
 pub(super) fn read_value(text: &str, name: &str, descriptors: &Descriptors) -> Result<Vec<Placed>, yaml::Error> {
     let root = root(text, "empty")?;
     if root.entry("resources").is_some() {
-        return read_list(&root, descriptors);
+        return read_list(&root, descriptors)?.into_iter().collect();
     }
     let resource = read_named(&root, descriptors, Some(name))?;
     Ok(vec![Placed { resource, position: root.position, path: String::new() }])
@@ -49,13 +49,16 @@ fn root(text: &str, empty: &str) -> Result<Node, yaml::Error> {
     root.ok_or_else(|| yaml::Error::new(Position::default(), empty))
 }
 
-fn read_list(root: &Node, descriptors: &Descriptors) -> Result<Vec<Placed>, yaml::Error> {
+fn read_list(root: &Node, descriptors: &Descriptors) -> Result<Vec<Result<Placed, yaml::Error>>, yaml::Error> {
     let resources =
         root.entry("resources").ok_or_else(|| yaml::Error::new(root.position, "there is no list `resources`"))?;
     allow_only(root, RESPONSE_KEYS)?;
-    let entry = |entry: &Node| Ok((read_entry(entry, descriptors)?, entry.position));
-    let entries = resources.items(entry).map_err(|error| error.under_key("resources"))?;
-    let placed = |(index, (resource, position))| Placed { resource, position, path: format!("resources[{index}]") };
+    let each = |entry: &Node| Ok((read_entry(entry, descriptors), entry.position));
+    let entries = resources.items(each).map_err(|error| error.under_key("resources"))?;
+    let placed = |(index, (read, position)): (usize, (Result<FileResource, yaml::Error>, Position))| match read {
+        Ok(resource) => Ok(Placed { resource, position, path: format!("resources[{index}]") }),
+        Err(error) => Err(error.under_index(index).under_key("resources")),
+    };
     Ok(entries.into_iter().enumerate().map(placed).collect())
 }
 

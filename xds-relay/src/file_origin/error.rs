@@ -5,8 +5,12 @@ use std::path::{Path, PathBuf};
 
 use crate::yaml;
 
+/// So many are displayed of the things that are wrong.
+const MOST: usize = 20;
+
 /// A file, or the directory of them, cannot be used. Displayed as
-/// `resources/a.yaml:12:21: resources[0].filter_chains[0].name: the reason`.
+/// `resources/a.yaml:12:21: resources[0].filter_chains[0].name: the reason`, and a line like that for each of the
+/// [others](Self::others).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub struct FileError {
@@ -20,11 +24,20 @@ pub struct FileError {
     pub path: String,
     /// What is wrong there.
     pub reason: String,
+    /// What else was found to be wrong, in the same files: none of these has others.
+    pub others: Box<[Self]>,
 }
 
 impl FileError {
     pub(super) fn of_file(file: &Path, reason: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), line: None, column: None, path: String::new(), reason: reason.into() }
+        Self {
+            file: file.to_owned(),
+            line: None,
+            column: None,
+            path: String::new(),
+            reason: reason.into(),
+            others: Box::default(),
+        }
     }
 
     pub(super) fn in_document(file: &Path, error: yaml::Error) -> Self {
@@ -34,19 +47,40 @@ impl FileError {
             column: error.position.map(|position| position.column),
             path: error.path,
             reason: error.reason,
+            others: Box::default(),
         }
+    }
+
+    /// All of these together, if there are any.
+    pub(super) fn of_all(errors: impl IntoIterator<Item = Self>) -> Result<(), Self> {
+        let mut errors = errors.into_iter();
+        match errors.next() {
+            None => Ok(()),
+            Some(first) => Err(Self { others: errors.collect(), ..first }),
+        }
+    }
+
+    /// A line for each, and for how many more there are.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        let all = std::iter::once(self.line_of()).chain(self.others.iter().map(Self::line_of));
+        let more = (self.others.len() + 1).saturating_sub(MOST);
+        all.take(MOST).chain((more > 0).then(|| format!("and {more} others")))
+    }
+
+    fn line_of(&self) -> String {
+        let mut line = self.file.display().to_string();
+        for place in [self.line, self.column].into_iter().flatten() {
+            line.push_str(&format!(":{place}"));
+        }
+        if !self.path.is_empty() {
+            line.push_str(&format!(": {}", self.path));
+        }
+        format!("{line}: {}", self.reason)
     }
 }
 
 impl fmt::Display for FileError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.file.display())?;
-        for place in [self.line, self.column].into_iter().flatten() {
-            write!(formatter, ":{place}")?;
-        }
-        if !self.path.is_empty() {
-            write!(formatter, ": {}", self.path)?;
-        }
-        write!(formatter, ": {}", self.reason)
+        formatter.write_str(&self.lines().collect::<Vec<_>>().join("\n"))
     }
 }

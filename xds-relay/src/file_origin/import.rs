@@ -186,7 +186,10 @@ impl Found<'_> {
         let json = Value::deserialize(entry)?;
         let (text, _) = yaml::write(&json!({ "resources": [json] }), usize::MAX);
         let again = document::read(&text, self.descriptors);
-        let same = again.is_ok_and(|placed| placed.iter().map(|placed| &placed.resource).eq([resource]));
+        let same = again.is_ok_and(|read| match read.as_slice() {
+            [Ok(placed)] => placed.resource == *resource,
+            _ => false,
+        });
         if same { Ok(text) } else { entry.refuse("it cannot be written as a file: a value in it has no equal in JSON") }
     }
 

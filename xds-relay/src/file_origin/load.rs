@@ -1,11 +1,13 @@
 //! All files of a directory, together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use xds_matcher::Overlap;
 use xdstp_cache::Variant;
+use xdstp_uri::ResourceName;
 
+use super::dangling::references;
 use super::descriptors::{Descriptors, DescriptorsError};
 use super::document::{self, Placed};
 use super::error::FileError;
@@ -26,7 +28,7 @@ const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
 /// holds what.
 ///
 /// # Errors
-/// The first thing that is wrong, with its file and place: all files are good, or none is used.
+/// All that is wrong, with files and places: all files are good, or none is used.
 pub fn load(directory: &Path, descriptors: &Descriptors) -> Result<Vec<FileResource>, FileError> {
     Ok(read(directory, descriptors, &Served::default())?.resources)
 }
@@ -37,10 +39,11 @@ pub fn load(directory: &Path, descriptors: &Descriptors) -> Result<Vec<FileResou
 /// # Errors
 /// As [`load`].
 pub fn load_embedded(files: &[(&str, &str)], descriptors: &Descriptors) -> Result<Vec<FileResource>, FileError> {
-    let mut resources = Resources::default();
+    let (mut resources, mut errors) = (Resources::default(), Vec::new());
     for (name, text) in files {
-        resources.add(Path::new(name), text, descriptors, &Served::default())?;
+        resources.add(Path::new(name), text, descriptors, &Served::default(), &mut errors);
     }
+    FileError::of_all(errors)?;
     Ok(resources.into_vec())
 }
 
@@ -57,7 +60,9 @@ pub(crate) fn load_value(
     let place = Path::new(place);
     let placed = document::read_value(text, name, descriptors).map_err(|error| FileError::in_document(place, error))?;
     let mut resources = Resources::default();
-    resources.add_placed(place, placed, &Served::default())?;
+    for one in placed {
+        resources.put(place, one, &Served::default()).map_err(|error| FileError::in_document(place, error))?;
+    }
     Ok(resources.into_vec())
 }
 
@@ -75,6 +80,18 @@ pub(super) struct Loaded {
     pub(super) resources: Vec<FileResource>,
     /// How many of them each file holds.
     pub(super) counts: BTreeMap<PathBuf, usize>,
+    /// What they refer to that none of them is.
+    dangling: Vec<FileError>,
+}
+
+/// An origin of the configuration, as its files are.
+#[derive(Debug)]
+pub(crate) struct LoadedOrigin {
+    pub(crate) directory: Directory,
+    pub(crate) resources: Vec<FileResource>,
+    /// What they refer to that comes from here, and that none of them is. That is no error: clients may have it in their own files,
+    /// or it may come in another file a moment later.
+    pub(crate) dangling: Vec<FileError>,
 }
 
 impl Directory {
@@ -89,12 +106,13 @@ pub(crate) fn load_origin(
     origin: &Origin,
     files: &Path,
     descriptors: Option<&Path>,
-) -> Result<(Directory, Vec<FileResource>), Error> {
+) -> Result<LoadedOrigin, Error> {
     let failed = |error: FileError| Error::Origin { origin: origin.name.clone(), reason: error.to_string() };
     let descriptors = descriptors_of(config, origin, descriptors)?;
     let directory = Directory { path: files.to_owned(), descriptors, served: Served::by(config, &origin.name) };
     let loaded = directory.read().map_err(failed)?;
-    Ok((directory, loaded.resources))
+    let Loaded { resources, dangling, .. } = loaded;
+    Ok(LoadedOrigin { directory, resources, dangling })
 }
 
 /// The types that an origin of the configuration may have.
@@ -110,13 +128,20 @@ pub(crate) fn descriptors_of(config: &Config, origin: &Origin, file: Option<&Pat
 }
 
 fn read(directory: &Path, descriptors: &Descriptors, served: &Served) -> Result<Loaded, FileError> {
-    let mut resources = Resources::default();
+    let (mut resources, mut errors) = (Resources::default(), Vec::new());
     let mut counts = BTreeMap::new();
     for file in resource_files(directory)? {
-        let count = resources.add(&file, &text(&file)?, descriptors, served)?;
-        counts.insert(file, count);
+        match text(&file) {
+            Ok(text) => {
+                let count = resources.add(&file, &text, descriptors, served, &mut errors);
+                counts.insert(file, count);
+            }
+            Err(error) => errors.push(error),
+        }
     }
-    Ok(Loaded { resources: resources.into_vec(), counts })
+    FileError::of_all(errors)?;
+    let dangling = resources.dangling(served);
+    Ok(Loaded { resources: resources.into_vec(), counts, dangling })
 }
 
 /// The files of a directory that hold resources, as [`load`] reads them, in the order of their names.
@@ -170,24 +195,59 @@ struct Written {
 struct Resources(BTreeMap<(String, String), Vec<Written>>);
 
 impl Resources {
-    /// Adds what the text of a file holds; how many resources that is.
-    fn add(&mut self, file: &Path, text: &str, descriptors: &Descriptors, served: &Served) -> Result<usize, FileError> {
-        let placed = document::read(text, descriptors).map_err(|error| FileError::in_document(file, error))?;
-        self.add_placed(file, placed, served)
+    /// Adds what the text of a file holds; how many resources that is. What is wrong with it is added to the errors.
+    fn add(
+        &mut self,
+        file: &Path,
+        text: &str,
+        descriptors: &Descriptors,
+        served: &Served,
+        errors: &mut Vec<FileError>,
+    ) -> usize {
+        let read = document::read(text, descriptors).unwrap_or_else(|error| vec![Err(error)]);
+        let count = read.len();
+        for placed in read {
+            if let Err(error) = placed.and_then(|placed| self.put(file, placed, served)) {
+                errors.push(FileError::in_document(file, error));
+            }
+        }
+        count
     }
 
-    fn add_placed(&mut self, file: &Path, placed: Vec<Placed>, served: &Served) -> Result<usize, FileError> {
-        let count = placed.len();
-        for Placed { resource, position, path } in placed {
-            let variants = self.0.entry((resource.type_url.clone(), resource.name.clone())).or_default();
-            let is_refused = || variants.iter().find_map(|other| other.refusal(&resource));
-            if let Some(reason) = served.refusal(&resource.name).or_else(is_refused) {
-                let error = yaml::Error { position: Some(position), path, reason };
-                return Err(FileError::in_document(file, error));
-            }
-            variants.push(Written { resource, file: file.to_owned(), position });
+    fn put(&mut self, file: &Path, placed: Placed, served: &Served) -> Result<(), yaml::Error> {
+        let Placed { resource, position, path } = placed;
+        let variants = self.0.entry((resource.type_url.clone(), resource.name.clone())).or_default();
+        let is_refused = || variants.iter().find_map(|other| other.refusal(&resource));
+        if let Some(reason) = served.refusal(&resource.name).or_else(is_refused) {
+            return Err(yaml::Error { position: Some(position), path, reason });
         }
-        Ok(count)
+        variants.push(Written { resource, file: file.to_owned(), position });
+        Ok(())
+    }
+
+    /// Each resource that refers to what is served from here, and not there, with that.
+    fn dangling(&self, served: &Served) -> Vec<FileError> {
+        let written = || self.0.values().flatten();
+        let aliases: BTreeSet<(&str, &str)> = written()
+            .map(|written| &written.resource)
+            .flat_map(|resource| resource.aliases.iter().map(|alias| (resource.type_url.as_str(), alias.as_str())))
+            .collect();
+        let mut dangling = Vec::new();
+        for Written { resource, file, position } in written() {
+            references(resource, &mut |of, name| {
+                let name = ResourceName::parse(name).map_or_else(|_| name.to_owned(), |name| name.to_string());
+                let is_there = self.0.contains_key(&(of.to_owned(), name.clone())) || aliases.contains(&(of, &*name));
+                if is_there || served.refusal(&name).is_some() {
+                    return;
+                }
+                let kind = |type_url: &str| type_url.rsplit('.').next().unwrap_or_default().to_owned();
+                let (from, to) = (kind(&resource.type_url), kind(of));
+                let reason = format!("{from} `{}` refers to {to} `{name}`, which no file has", resource.name);
+                let error = yaml::Error { position: Some(*position), path: String::new(), reason };
+                dangling.push(FileError::in_document(file, error));
+            });
+        }
+        dangling
     }
 
     fn into_vec(self) -> Vec<FileResource> {
@@ -225,3 +285,6 @@ impl Written {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

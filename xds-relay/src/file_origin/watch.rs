@@ -220,7 +220,7 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
             }
             read = self.read();
         }
-        let outcome = read.map(|Loaded { resources, counts }| {
+        let outcome = read.map(|Loaded { resources, counts, .. }| {
             self.counts = counts;
             resources
         });

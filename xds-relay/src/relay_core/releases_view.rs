@@ -45,6 +45,7 @@ impl RelayCore {
                 kept: kept.into_iter().map(kept_release).collect(),
                 clients,
                 damaged,
+                publisher: control.publisher().map(|publisher| format!("{:016x}", publisher.instance.0)),
                 unsaved,
             }
         };

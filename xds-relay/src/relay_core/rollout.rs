@@ -16,17 +16,24 @@ use crate::config::Rollout;
 use crate::lock::lock;
 use crate::relay_core::rollout::checking::LastChecked;
 use crate::relay_core::rollout::health::{Health, Heard};
+use crate::relay_core::rollout::served_content::Content;
+use crate::relay_core::rollout::tally::Tallies;
+use crate::relay_core::rollout::turn::MyTurn;
 use crate::relay_core::rollout_error::RolloutError;
 use crate::relay_core::track::Track;
 use crate::releases::{
-    Act, Applied, Control, Damage, Instance, Kept, Order, Reader, Release, Settling, Stored, StoredError,
+    Act, Applied, Control, Damage, Instance, Kept, Order, Reader, Release, Settling, Stored, StoredError, Turns,
 };
 
 mod checking;
+mod following;
 mod health;
 mod looking;
 mod publishing;
+mod served_content;
 mod showing;
+mod tally;
+mod turn;
 
 pub use checking::Checked;
 pub(crate) use health::ClientName;
@@ -40,6 +47,7 @@ pub(crate) struct Releases {
     rules: Arc<TypeRules>,
     slice: usize,
     instance: Instance,
+    turns: Arc<dyn Turns>,
     /// It is held while a store is at work: no client waits for it.
     state: Mutex<State>,
     served: Mutex<Served>,
@@ -59,8 +67,11 @@ struct State {
     /// What is on the stable track.
     shown: Option<Release>,
     /// What is in the releases that are served, or were taken last.
-    contents: BTreeMap<Release, Vec<Held>>,
+    contents: BTreeMap<Release, Content>,
     health: Health,
+    turn: MyTurn,
+    /// What other relays say of their clients.
+    tallies: Tallies,
 }
 
 /// What clients go by.
@@ -97,16 +108,27 @@ impl Releases {
         (position, origin): (usize, Arc<dyn Origin>),
         (rules, slice): (Arc<TypeRules>, usize),
         instance: Instance,
-        store: Arc<dyn Store>,
+        (store, turns): (Arc<dyn Store>, Arc<dyn Turns>),
     ) -> Result<Self, StoredError> {
-        let stored = Stored::open(store, &rollout.scope())?;
+        let mut stored = Stored::open(store, &rollout.scope())?;
+        if turns.are_shared() {
+            stored.share();
+        }
         let settling = Settling::new(rollout.settle);
-        let state =
-            State { stored, settling, seen: None, shown: None, contents: BTreeMap::new(), health: Health::default() };
+        let state = State {
+            stored,
+            settling,
+            seen: None,
+            shown: None,
+            contents: BTreeMap::new(),
+            health: Health::default(),
+            turn: MyTurn::default(),
+            tallies: Tallies::default(),
+        };
         let stable = Arc::new(Track::new(rules.clone(), slice));
         let (state, served, shows, has_changed) =
             (Mutex::new(state), Mutex::default(), AtomicUsize::new(0), AtomicBool::new(false));
-        Ok(Self { rollout, position, origin, rules, slice, instance, state, served, stable, shows, has_changed })
+        Ok(Self { rollout, position, origin, rules, slice, instance, turns, state, served, stable, shows, has_changed })
     }
 
     /// Whether what a scope has of a type is in releases.
@@ -126,7 +148,11 @@ impl Releases {
 
     /// Which release a node is served, whose stream was served the other one last.
     pub(crate) fn serves(&self, node: &Node, has: Option<Release>) -> Option<Release> {
-        lock(&self.served).control.release_for(&self.rollout.stages, node, has)
+        let served = lock(&self.served);
+        let serves = served.control.release_for(&self.rollout.stages, node, has);
+        // What is not shown yet is served to nobody, whatever the control value says.
+        let is_shown = served.candidate.as_ref().map(|(release, _)| *release) == serves;
+        if is_shown { serves } else { served.control.stable() }
     }
 
     pub(crate) fn control(&self) -> Control {
@@ -168,6 +194,11 @@ impl Releases {
         } else if of == control.stable() {
             heard.refused_stable(by.clone(), type_url);
         }
+    }
+
+    /// Another relay may publish.
+    pub(crate) fn give_turn_back(&self) {
+        lock(&self.state).turn.give_back();
     }
 
     /// What is not in the store yet is written, if that can be.

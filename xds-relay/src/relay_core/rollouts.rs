@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 use http::Uri;
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::{Origin as _, Scope};
-use xdstp_client::state::Store;
+use xdstp_client::state::{Event, Store};
 use xdstp_uri::ResourceName;
 
 use crate::config::Rollout;
@@ -16,7 +16,7 @@ use crate::relay_core::core::RelayCore;
 use crate::relay_core::rollout::{Checked, Releases};
 use crate::relay_core::rollout_error::RolloutError;
 use crate::relay_core::stream_entry::StreamEntry;
-use crate::releases::{Applied, Control, ControlError, Instance, Order, Release, Stages, StoredError};
+use crate::releases::{Alone, Applied, Control, ControlError, Instance, Order, Release, Stages, StoredError, Turns};
 
 impl RelayCore {
     /// From now on what the origin of a scope has is released by stages. What the store keeps of that is served at once, whether the
@@ -25,6 +25,21 @@ impl RelayCore {
     /// # Errors
     /// Why not.
     pub fn roll_out(&self, rollout: Rollout, store: Arc<dyn Store>, now: Instant) -> Result<(), RolloutError> {
+        let turns = Arc::new(Alone(store.clone()));
+        self.roll_out_in_turn(rollout, store, turns, now)
+    }
+
+    /// The same in a store that other relays have, too: one of them publishes, and all serve what that one says.
+    ///
+    /// # Errors
+    /// As [`roll_out`](Self::roll_out).
+    pub fn roll_out_in_turn(
+        &self,
+        rollout: Rollout,
+        store: Arc<dyn Store>,
+        turns: Arc<dyn Turns>,
+        now: Instant,
+    ) -> Result<(), RolloutError> {
         let position = self.federation.origin_of(rollout.authority.as_deref());
         let origin = self.federation.origins().get(position).filter(|origin| origin.is_authoritative()).cloned();
         let origin = origin.ok_or_else(|| RolloutError::Asked(rollout.scope()))?;
@@ -34,7 +49,7 @@ impl RelayCore {
         }
         let how = (self.settings().rules, self.shared.names_per_turn);
         let instance = Instance(self.relays.own().number());
-        let releases = Arc::new(Releases::open(rollout, (position, origin), how, instance, store)?);
+        let releases = Arc::new(Releases::open(rollout, (position, origin), how, instance, (store, turns))?);
         releases.show(now);
         lock(&self.releases).push(releases);
         self.look_at_tracks(true);
@@ -50,13 +65,30 @@ impl RelayCore {
     /// take. `now` and `wall` are the same moment.
     pub fn release(&self, now: Instant, wall: SystemTime) {
         let all = lock(&self.releases).clone();
-        if !all.is_empty() && !self.is_ending.load(Ordering::Acquire) {
+        if self.is_ending.load(Ordering::Acquire) {
+            all.iter().for_each(|releases| releases.give_turn_back());
+        } else if !all.is_empty() {
             for (at, releases) in all.iter().enumerate() {
                 let look = releases.look(at, &self.streams);
                 releases.tick(look.as_ref(), now, wall);
             }
             self.look_at_tracks(false);
         }
+    }
+
+    /// Other relays did that in the store of releases: clients are served as it says.
+    pub fn hear_releases(&self, events: &[Event], now: Instant) {
+        let all = lock(&self.releases).clone();
+        all.iter().for_each(|releases| releases.hear(events, now));
+        self.look_at_tracks(false);
+    }
+
+    /// Reads the releases anew: what others did may not have been heard. Whether the store answered.
+    pub fn read_releases_anew(&self, now: Instant) -> bool {
+        let all = lock(&self.releases).clone();
+        let answered = all.iter().map(|releases| releases.read_anew(now)).fold(true, |all, one| all & one);
+        self.look_at_tracks(false);
+        answered
     }
 
     /// Of which candidates is to be asked whether all is well with them, and where; by which of the releases they are.
@@ -75,7 +107,10 @@ impl RelayCore {
 
     /// What was ordered last is written, if it could not be before: this is to end.
     pub fn flush_releases(&self) {
-        lock(&self.releases).clone().iter().for_each(|releases| releases.flush());
+        for releases in lock(&self.releases).clone() {
+            releases.flush();
+            releases.give_turn_back();
+        }
     }
 
     /// From now on releases stay as they are: the streams are being ended, and that clients are gone says nothing of what they were

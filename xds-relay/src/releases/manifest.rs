@@ -9,7 +9,7 @@ use xds_transport::Frame;
 use xdstp_cache::{Resource, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
-use crate::hex::hex;
+use crate::hex::{hex, unhex};
 use crate::releases::release::Release;
 use crate::releases::types::Types;
 
@@ -24,6 +24,11 @@ impl BodyHash {
     /// Of an encoded `Any`.
     pub fn of(any: &[u8]) -> Self {
         Self(Sha256::digest(any).into())
+    }
+
+    /// As it is written in keys: none if that is no hash.
+    pub(crate) fn of_key(text: &str) -> Option<Self> {
+        unhex(text).map(Self)
     }
 }
 

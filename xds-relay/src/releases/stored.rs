@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use xdstp_client::state::{Entry, Op, Revision, Store};
+use bytes::Bytes;
+use xdstp_client::state::{Op, Revision, Store};
 
 use self::error::{Damage, StoredError};
+use self::seen::Seen;
 use crate::releases::act::{Order, Transition, time_of};
 use crate::releases::control::Control;
 use crate::releases::keyspace::Keyspace;
@@ -16,11 +18,14 @@ use crate::releases::release::Release;
 use crate::releases::sealed::unseal;
 
 mod batch;
+mod content;
 pub(crate) mod error;
+mod following;
 mod log;
 mod orders;
 mod read;
 mod save;
+mod seen;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -57,12 +62,16 @@ pub use self::read::Reader;
 /// ```
 pub struct Stored {
     store: Arc<dyn Store>,
+    /// What the publisher writes through: if that is over, nothing is done.
+    writer: Arc<dyn Store>,
     scope: String,
     keys: Keyspace,
     /// The control value as it is in the store, how many changes that had, and when it was put: 0 if it is not there yet.
     base: Control,
     changes: u64,
     revision: Revision,
+    /// The store was put back to what it was: what is known here is to be there again.
+    went_back: bool,
     /// The same with what was done while the store was away.
     control: Control,
     unsaved: Vec<Order>,
@@ -74,6 +83,11 @@ pub struct Stored {
     bodies: HashSet<BodyHash>,
     /// Whether these three are to be read anew: something was written, and perhaps not all of it.
     is_unread: bool,
+    /// All that was done to these three until then is known.
+    floor: Revision,
+    seen: Seen,
+    /// Others write there, too, and what they write is heard.
+    is_shared: bool,
     damaged: Vec<Damage>,
 }
 
@@ -109,17 +123,22 @@ impl Stored {
     pub fn open(store: Arc<dyn Store>, scope: &str) -> Result<Self, StoredError> {
         let mut stored = Self {
             keys: Keyspace::of(scope),
+            writer: store.clone(),
             store,
             scope: scope.to_owned(),
             base: Control::default(),
             changes: 0,
             revision: 0,
+            went_back: false,
             control: Control::default(),
             unsaved: Vec::new(),
             releases: BTreeMap::new(),
             parts: HashMap::new(),
             bodies: HashSet::new(),
             is_unread: false,
+            floor: 0,
+            seen: Seen::default(),
+            is_shared: false,
             damaged: Vec::new(),
         };
         stored.read_content()?;
@@ -155,6 +174,17 @@ impl Stored {
         self.revision
     }
 
+    /// Others write there, too: what they write is heard, and remembered.
+    pub(crate) fn share(&mut self) {
+        self.is_shared = true;
+    }
+
+    /// What the publisher does goes this way from now on.
+    pub(crate) fn write_through(&mut self, writer: Arc<dyn Store>) {
+        // What whoever published before wrote may not be heard yet.
+        (self.writer, self.is_unread) = (writer, true);
+    }
+
     /// What was kept and cannot be used: as it was when it was opened.
     pub fn damaged(&self) -> &[Damage] {
         &self.damaged
@@ -179,31 +209,20 @@ impl Stored {
     }
 
     fn read_content(&mut self) -> Result<(), StoredError> {
+        let (parts, releases) = (self.store.list(&self.keys.parts())?, self.store.list(&self.keys.releases())?);
         (self.releases, self.parts) = (BTreeMap::new(), HashMap::new());
+        self.bodies.clear();
         self.damaged.clear();
-        for entry in self.store.list(&self.keys.parts())?.entries {
-            match bodies_of(&self.keys.parts(), &entry) {
-                Ok((part, bodies)) => _ = self.parts.insert(part, bodies),
-                Err(problem) => self.damaged.push(Damage::new(entry.key, problem)),
-            }
-        }
-        for entry in self.store.list(&self.keys.releases())?.entries {
-            match self.whole_or_begun(&entry) {
-                Ok((release, record)) => _ = self.releases.insert(release, Arc::new(record)),
-                Err(problem) => self.damaged.push(Damage::new(entry.key, problem)),
-            }
-        }
-        let whole = self.releases.values().filter(|record| record.complete);
-        let parts = whole.flat_map(|record| &record.parts).filter_map(|part| self.parts.get(&hash(part)?));
-        self.bodies = parts.flatten().copied().collect();
-        self.is_unread = false;
+        parts.entries.iter().for_each(|entry| self.hear_part(&entry.key, &entry.value));
+        releases.entries.iter().for_each(|entry| self.hear_release(&entry.key, &entry.value));
+        (self.is_unread, self.floor) = (false, parts.revision);
         Ok(())
     }
 
-    fn whole_or_begun(&self, entry: &Entry) -> Result<(Release, ReleaseRecord), &'static str> {
-        let id = entry.key.strip_prefix(&self.keys.releases()).and_then(|id| id.parse().ok());
+    fn whole_or_begun(&self, key: &str, value: &Bytes) -> Result<(Release, ReleaseRecord), &'static str> {
+        let id = key.strip_prefix(&self.keys.releases()).and_then(|id| id.parse().ok());
         let id = id.ok_or("it is under no id of a release")?;
-        let record: ReleaseRecord = unseal(&entry.key, &entry.value)?;
+        let record: ReleaseRecord = unseal(key, value)?;
         if record.format > FORMAT {
             return Err("it is of a later format");
         }
@@ -218,29 +237,49 @@ impl Stored {
     fn read_control(&mut self, may_be_new: bool) -> Result<(), StoredError> {
         let key = self.keys.control();
         let Some(entry) = self.store.list(&key)?.entries.into_iter().find(|entry| entry.key == key) else {
+            if self.changes > 0 {
+                self.lose_control();
+                return Ok(());
+            }
             let lost = Damage::new(key, "it is missing, and there are releases");
-            return if may_be_new && self.revision == 0 { Ok(()) } else { Err(lost.into()) };
+            return if may_be_new { Ok(()) } else { Err(lost.into()) };
         };
-        let record: ControlRecord = unseal(&key, &entry.value).map_err(|problem| Damage::new(&*key, problem))?;
+        self.take_control(&key, &entry.value, entry.revision)
+    }
+
+    /// It is not in the store any more. What is stable and what is frozen is known here, and is to be there again.
+    fn lose_control(&mut self) {
+        (self.revision, self.went_back, self.is_unread) = (0, true, true);
+    }
+
+    /// Goes by a control value that is in the store. One of before is no news: the store was put back, and what was frozen since
+    /// is not to be forgotten, nor what is stable.
+    fn take_control(&mut self, key: &str, value: &[u8], revision: Revision) -> Result<(), StoredError> {
+        let record: ControlRecord = unseal(key, value).map_err(|problem| Damage::new(key, problem))?;
         if record.format > FORMAT {
-            return Err(StoredError::Format { key, format: record.format, reads: FORMAT });
+            return Err(StoredError::Format { key: key.to_owned(), format: record.format, reads: FORMAT });
         }
         if record.scope != self.scope {
             return Err(Damage::new(key, "it is of another scope").into());
         }
-        self.base = record.control().ok_or_else(|| Damage::new(key, "it is no control value"))?;
-        (self.changes, self.revision) = (record.changes, entry.revision);
+        let control = record.control().ok_or_else(|| Damage::new(key, "it is no control value"))?;
+        (self.revision, self.went_back) = (revision, record.changes < self.changes);
+        if self.went_back {
+            self.is_unread = true;
+        } else {
+            (self.base, self.changes) = (control, record.changes);
+        }
         Ok(())
     }
 }
 
 /// A part's hash, and the bodies in it.
-fn bodies_of(prefix: &str, entry: &Entry) -> Result<(BodyHash, Vec<BodyHash>), &'static str> {
-    let part = BodyHash::of(&entry.value);
-    if entry.key.strip_prefix(prefix) != Some(&part.to_string()) {
+fn bodies_of(prefix: &str, key: &str, value: &Bytes) -> Result<(BodyHash, Vec<BodyHash>), &'static str> {
+    let part = BodyHash::of(value);
+    if key.strip_prefix(prefix) != Some(&part.to_string()) {
         return Err("its hash is another");
     }
-    let record: PartRecord = prost::Message::decode(entry.value.clone()).map_err(|_| "it is no such message")?;
+    let record: PartRecord = prost::Message::decode(value.clone()).map_err(|_| "it is no such message")?;
     let bodies: Option<_> = record.items.iter().map(ItemRecord::body).collect();
     Ok((part, bodies.ok_or("a body in it has no hash")?))
 }

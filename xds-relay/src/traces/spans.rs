@@ -14,15 +14,19 @@ use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status, TraceFlags, Tr
 use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::{BatchSpanProcessor, SpanData, SpanEvents, SpanLinks, SpanProcessor};
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanEvents, SpanLinks, SpanProcessor,
+};
 use xds_transport::server::Took;
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::Timings;
 
+use super::waiting::{Counting, MOST, Waiting};
 use crate::causes::with_causes;
 use crate::config;
 use crate::error::Error;
 use crate::lock::lock;
+use crate::metrics::Metrics;
 use crate::relay_core::Lives;
 
 /// Of how many responses it is known whether they were told of: what is sent of older ones is late.
@@ -33,6 +37,7 @@ pub(super) struct Spans(Arc<Told>);
 
 struct Told {
     spans: BatchSpanProcessor,
+    waiting: Arc<Waiting>,
     scope: InstrumentationScope,
     one_in: u32,
     /// What ids are made of, so that those of two relays differ.
@@ -61,21 +66,27 @@ impl Spans {
     ///
     /// # Errors
     /// An address that there can be no collector at.
-    pub(super) fn new(config: &config::Traces) -> Result<Self, Error> {
+    pub(super) fn new(config: &config::Traces, metrics: Arc<Metrics>) -> Result<Self, Error> {
         let exporter = SpanExporter::builder().with_tonic().with_endpoint(&config.otlp).build();
         let refused = |error| Error::Field { field: "traces.otlp".to_owned(), reason: with_causes(&error) };
-        let mut spans = BatchSpanProcessor::builder(exporter.map_err(refused)?).build();
+        let (exporter, waiting) = (exporter.map_err(refused)?, Waiting::new(metrics));
+        // Its queue drops what it has no room for without a word: it has room for all that is let in.
+        let batches = BatchConfigBuilder::default().with_max_queue_size(MOST).build();
+        let counting = Counting { exporter, waiting: waiting.clone() };
+        let mut spans = BatchSpanProcessor::builder(counting).with_batch_config(batches).build();
         spans.set_resource(&Resource::builder().with_service_name("xds-relay").build());
         let scope = InstrumentationScope::builder("xds-relay").with_version(env!("CARGO_PKG_VERSION")).build();
         let (seed, began) = (RandomState::new(), (Instant::now(), SystemTime::now()));
         let (one_in, sessions, begun) = (config.one_in, AtomicU64::new(0), Mutex::default());
-        Ok(Self(Arc::new(Told { spans, scope, one_in, seed, began, sessions, begun })))
+        Ok(Self(Arc::new(Told { spans, waiting, scope, one_in, seed, began, sessions, begun })))
     }
 
     /// Has what waits told, and nothing any more.
     pub(super) fn end(&self, within: Duration) {
-        if let Err(error) = self.0.spans.shutdown_with_timeout(within) {
-            tracing::warn!("the last traces were not told: {error}");
+        let ended = self.0.spans.shutdown_with_timeout(within);
+        let lost = self.0.waiting.end();
+        if let Err(error) = ended {
+            tracing::warn!("the last {lost} spans of traces were not told: {error}");
         }
     }
 }
@@ -153,6 +164,9 @@ impl Told {
         (from, until): (Instant, Instant),
         attributes: Vec<KeyValue>,
     ) {
+        if !self.waiting.has_room() {
+            return;
+        }
         let [start_time, end_time] = [from, until].map(|at| self.began.1 + at.saturating_duration_since(self.began.0));
         self.spans.on_end(SpanData {
             span_context: SpanContext::new(trace, span, TraceFlags::SAMPLED, false, TraceState::NONE),

@@ -1,8 +1,10 @@
-//! The dashboard, the rules of alerts, and what operators are to do: all of what relays tell, and of nothing else.
+//! The dashboard, the rules of alerts, and what operators are to do: all of what relays tell, and of nothing else. And what relays
+//! are told where they are deployed.
 
 mod alerts;
 mod board;
 mod expression;
+mod manifests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -7,11 +7,11 @@ use crate::support::*;
 const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
 
 /// One relay before one origin of an authority.
-fn world(protocol: Protocol) -> World {
+pub(crate) fn world(protocol: Protocol) -> World {
     World::of(&[protocol], &[&["a"]], "")
 }
 
-fn check(world: &mut World, query: &DriftQuery) -> Drifts {
+pub(crate) fn check(world: &mut World, query: &DriftQuery) -> Drifts {
     let core = world.relays[0].core.clone();
     let mut check = core.check_drift(query, world.now).unwrap();
     let (streams, began) = (world.streams_of(0), world.now);
@@ -28,24 +28,24 @@ fn check(world: &mut World, query: &DriftQuery) -> Drifts {
     drifts
 }
 
-fn of_all() -> DriftQuery {
+pub(crate) fn of_all() -> DriftQuery {
     DriftQuery { origin: "o0".to_owned(), ..DriftQuery::default() }
 }
 
-fn all(world: &mut World) -> Drifts {
+pub(crate) fn all(world: &mut World) -> Drifts {
     check(world, &of_all())
 }
 
-fn drift(name: &str, served: Option<&str>, at_origin: Option<&str>) -> Drift {
+pub(crate) fn drift(name: &str, served: Option<&str>, at_origin: Option<&str>) -> Drift {
     let [served, at_origin] = [served, at_origin].map(|version| version.map(str::to_owned));
     Drift { type_url: CLUSTERS.to_owned(), name: name.to_owned(), served, at_origin }
 }
 
-fn same(drifts: &Drifts) -> usize {
+pub(crate) fn same(drifts: &Drifts) -> usize {
     drifts.scopes.iter().map(|scope| scope.same).sum()
 }
 
-fn found(drifts: &Drifts) -> Vec<Drift> {
+pub(crate) fn found(drifts: &Drifts) -> Vec<Drift> {
     drifts.scopes.iter().flat_map(|scope| scope.drifts.clone()).collect()
 }
 

@@ -195,3 +195,24 @@ fn bodies(world: &World) -> u64 {
     let metrics = world.metrics_of(0);
     metrics.lines().find_map(|line| line.strip_prefix("xds_relay_bodies ")?.parse().ok()).unwrap()
 }
+
+#[test]
+fn of_more_names_that_nobody_wants_than_may_linger_the_first_go_and_no_stream_ends() {
+    let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]\nlimits: { lingering_names: 2 }");
+    // Under a rule it is known how a stream ended.
+    let [client, other] = ["n1", "n2"].map(|node| world.client_under("wildcard: true", DELTA, node));
+    let names = ["a", "b", "c", "d", "kept"];
+    names.iter().for_each(|name| world.put(0, CLUSTERS, name, "1"));
+    world.subscribe(client, CLUSTERS, &names[..4]);
+    world.subscribe(other, CLUSTERS, &["kept"]);
+    world.told(other);
+    world.asked(0);
+    for name in &names[..4] {
+        world.unsubscribe(client, CLUSTERS, &[name]);
+        world.advance(2 * SECOND);
+    }
+    assert_eq!(world.asked(0), ["n1 Cluster -a", "n1 Cluster -b"], "the others linger");
+    assert_eq!([client, other].map(|client| world.clients[client].ended()), [None, None]);
+    world.put(0, CLUSTERS, "kept", "2");
+    assert_eq!(world.told(other), ["Cluster kept@2"]);
+}

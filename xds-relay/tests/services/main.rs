@@ -12,6 +12,8 @@ mod admin_guard;
 mod api;
 mod client_status;
 mod clients;
+#[cfg(feature = "otlp")]
+mod collectors;
 mod connections;
 mod drain;
 mod failover;
@@ -29,6 +31,7 @@ mod orders;
 mod pages;
 mod releases;
 mod reload;
+mod reload_fields;
 mod returning;
 mod strangers;
 mod stream;

@@ -21,7 +21,7 @@ use crate::stream::{Call, Origin, framed, in_time};
 const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 #[derive(Clone, Default)]
-struct Collector(Arc<Mutex<Vec<Span>>>);
+pub(crate) struct Collector(pub(crate) Arc<Mutex<Vec<Span>>>);
 
 #[tonic::async_trait]
 impl TraceService for Collector {
@@ -40,13 +40,18 @@ impl Collector {
     async fn listen(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = tonic::transport::Server::builder().add_service(TraceServiceServer::new(self.clone()));
-        tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+        tokio::spawn(self.serve(listener));
         format!("http://{address}")
+    }
+
+    /// Is told there until it is dropped.
+    pub(crate) fn serve(&self, listener: TcpListener) -> impl Future<Output = ()> + Send + use<> {
+        let server = tonic::transport::Server::builder().add_service(TraceServiceServer::new(self.clone()));
+        async move { server.serve_with_incoming(TcpListenerStream::new(listener)).await.unwrap() }
     }
 }
 
-fn say(answers: &mut h2::SendStream<Bytes>, version: &str) {
+pub(crate) fn say(answers: &mut h2::SendStream<Bytes>, version: &str) {
     let value = [&[0x0a, 1, b'c', 0x12, u8::try_from(version.len()).unwrap()], version.as_bytes()].concat();
     let response = DiscoveryResponse {
         type_url: CLUSTERS.into(),
@@ -58,7 +63,7 @@ fn say(answers: &mut h2::SendStream<Bytes>, version: &str) {
     answers.send_data(framed(&response.encode_to_vec()), false).unwrap();
 }
 
-async fn client(relay: &Running, node: &str) -> Call {
+pub(crate) async fn client(relay: &Running, node: &str) -> Call {
     let mut call = Call::open(relay.address, Protocol::Delta.aggregated_method()).await;
     let request = DeltaDiscoveryRequest {
         node: Node { id: node.into(), cluster: "all".into(), ..Node::default() }.encode_to_vec().into(),
@@ -71,7 +76,7 @@ async fn client(relay: &Running, node: &str) -> Call {
 }
 
 /// Takes what comes, and accepts it or not.
-async fn answer(call: &mut Call, accepts: bool) {
+pub(crate) async fn answer(call: &mut Call, accepts: bool) {
     let Some(message) = call.message().await else { panic!("{:?}", call.status().await) };
     let response = DeltaDiscoveryResponse::decode(message).unwrap();
     let error_detail = (!accepts).then(|| xds_transport::wire::Status { code: 3, ..Default::default() });

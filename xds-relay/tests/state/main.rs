@@ -4,3 +4,10 @@
 
 mod directories;
 mod files;
+#[cfg(all(target_os = "linux", feature = "file-origin"))]
+mod forms;
+
+#[cfg(all(target_os = "linux", feature = "file-origin"))]
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../support/process.rs"]
+mod process;

@@ -51,11 +51,14 @@ fn text(out: &mut impl Write, drifts: &Drifts) -> io::Result<()> {
         columns(out, ["SCOPE", "TYPE", "NAME", "SERVED", "AT ORIGIN"], &rows)?;
         writeln!(out)?;
     }
-    for ScopeDrift { scope, same, unanswered, trouble, drifts, more_drifts } in &drifts.scopes {
+    for ScopeDrift { scope, same, unanswered, moving, trouble, drifts, more_drifts } in &drifts.scopes {
         let differ = drifts.len() + more_drifts;
         write!(out, "{}: {same} the same, {differ} differ", visible(scope))?;
         if *unanswered > 0 {
             write!(out, ", {unanswered} not answered for")?;
+        }
+        if *moving > 0 {
+            write!(out, ", {moving} never stand still")?;
         }
         match trouble {
             Some(trouble) => writeln!(out, "; the origin: {}", visible(trouble))?,

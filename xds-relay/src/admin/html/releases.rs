@@ -32,7 +32,7 @@ pub(super) async fn page(State(pages): State<Pages>) -> Response {
 }
 
 fn section(scope: &ReleasedScope, takes_orders: bool) -> Markup {
-    let ReleasedScope { scope: name, stable, candidate, frozen, kept, clients, damaged, .. } = scope;
+    let ReleasedScope { scope: name, stable, candidate, frozen, kept, clients, damaged, publisher, .. } = scope;
     html! {
         section id=(name) {
             h2 { (said(name)) " " @if frozen.is_some() { (pill("odd", "frozen")) } }
@@ -45,6 +45,7 @@ fn section(scope: &ReleasedScope, takes_orders: bool) -> Markup {
                 }),
                 ("Frozen", html! { @if let Some(by) = frozen { (said_by(by)) } }),
                 ("Under way", html! { @if let Some(candidate) = candidate { (under_way(candidate, clients.candidate)) } }),
+                ("Published by", html! { @if let Some(relay) = publisher { "relay " (relay) } }),
                 ("What is wrong", html! { @for damage in damaged { p.wrong { (said(damage)) } } }),
             ]))
             @if let Some(candidate) = candidate {

@@ -1,14 +1,14 @@
-//! What an origin says on a stream of its own, which knows of nothing before.
+//! A stream of its own to an origin, which knows of nothing before.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use xds_transport::client::{Command, Update, Verdict};
-use xdstp_cache::{Interest, Selector, TypeUrl, Version};
+use xdstp_cache::{Interest, Selector};
 use xdstp_client::upstream::{Connection, Consumer};
-use xdstp_uri::ResourceName;
 
+use super::heard::{Ask, Heard, Said, Side};
 use crate::lock::lock;
 
 /// How many requests are made between two messages.
@@ -16,74 +16,73 @@ const BATCH: usize = 1024;
 
 /// Asks for this, once, and hears what is said.
 pub(super) struct Fresh {
-    asks: Vec<(TypeUrl, Interest)>,
+    asks: Arc<BTreeSet<Ask>>,
+    /// What is still to be asked for.
+    left: Vec<Ask>,
     selector: Selector,
     heard: Arc<Mutex<Heard>>,
 }
 
-/// What was said so far.
-#[derive(Default)]
-pub(super) struct Heard {
-    pub(super) names: HashMap<TypeUrl, HashMap<ResourceName, Said>>,
-    /// Collections of which all there is was said.
-    pub(super) complete: HashSet<(TypeUrl, Interest)>,
-    /// When something was said last.
-    pub(super) at: Option<Instant>,
-    /// Why there is no stream, if the last try came to nothing.
-    pub(super) trouble: Option<String>,
-}
-
-/// What an origin says of a name.
-pub(super) enum Said {
-    There {
-        version: Version,
-        digest: u128,
-    },
-    Gone,
-    /// What is wrong with it: that does not say what there is.
-    Failed,
-}
-
 impl Fresh {
-    pub(super) fn new(asks: Vec<(TypeUrl, Interest)>, selector: Selector) -> (Self, Arc<Mutex<Heard>>) {
-        let heard = Arc::<Mutex<Heard>>::default();
-        (Self { asks, selector, heard: heard.clone() }, heard)
+    pub(super) fn new(asks: Arc<BTreeSet<Ask>>, selector: Selector, heard: Arc<Mutex<Heard>>) -> Self {
+        let left = asks.iter().cloned().collect();
+        Self { asks, left, selector, heard }
+    }
+
+    /// What time says is no word of the origin's (rule 67): what it does not send again may be there still (rule 112).
+    fn time_is_over(&self, update: Update) {
+        let mut heard = lock(&self.heard);
+        for name in update.removed.into_iter().chain(update.errors.into_iter().map(|(name, _)| name)) {
+            heard.hear((update.type_url.clone(), name), Said::Unclear);
+        }
     }
 }
 
 impl Consumer for Fresh {
     fn commands(&mut self, _: Instant, apply: &mut dyn FnMut(Command)) {
-        let left = self.asks.len().saturating_sub(BATCH);
-        self.asks.drain(left..).for_each(|(type_url, interest)| apply(Command::Subscribe(type_url, interest)));
+        let left = self.left.len().saturating_sub(BATCH);
+        self.left.drain(left..).for_each(|(type_url, interest)| apply(Command::Subscribe(type_url, interest)));
     }
 
     fn has_more_commands(&self) -> bool {
-        !self.asks.is_empty()
+        !self.left.is_empty()
     }
 
     fn update(&mut self, now: Instant, update: Update) -> Verdict {
+        if update.unsaid {
+            self.time_is_over(update);
+            return Verdict::Accept;
+        }
         let heard = &mut *lock(&self.heard);
-        // What time says is no word of the origin's (rule 67).
-        if !update.unsaid {
-            heard.at = Some(now);
-        }
-        let names = heard.names.entry(update.type_url.clone()).or_default();
+        heard.at = Some(now);
+        let type_url = &update.type_url;
         for changed in update.changed.into_iter().chain(update.repeated) {
-            let (version, digest) = (changed.resource.version.clone(), changed.resource.value.digest());
-            names.insert(changed.name, Said::There { version, digest });
+            for alias in changed.resource.value.aliases() {
+                let ask = (type_url.clone(), Interest::Name(alias.clone()));
+                // What nobody asks for is not kept, however much of it there is.
+                if self.asks.contains(&ask) {
+                    heard.hear_alias((ask.0, alias), &changed.name);
+                }
+            }
+            heard.hear((type_url.clone(), changed.name), Said::There(Side::of(&changed.resource)));
         }
-        names.extend(update.removed.into_iter().chain(update.lacking).map(|name| (name, Said::Gone)));
-        names.extend(update.errors.into_iter().map(|(name, _)| (name, Said::Failed)));
-        heard.complete.extend(update.complete.into_iter().map(|interest| (update.type_url.clone(), interest)));
+        for name in update.removed.into_iter().chain(update.lacking) {
+            heard.hear((type_url.clone(), name), Said::Gone);
+        }
+        for (name, _) in update.errors {
+            heard.hear((type_url.clone(), name), Said::Unclear);
+        }
+        let of_type = |interest| (type_url.clone(), interest);
+        heard.hear_collections(update.answered.into_iter().map(of_type), update.complete.into_iter().map(of_type));
+        heard.hear_unreadable(&update.rejected);
         Verdict::Accept
     }
 
     fn connection(&mut self, _: Instant, connection: Connection) {
         match connection {
-            Connection::Answered => lock(&self.heard).trouble = None,
+            Connection::Answered => lock(&self.heard).is_lost(None),
             Connection::Disconnected { error, .. } => {
-                let error = error.unwrap_or_else(|| "it ended the stream".to_owned());
-                lock(&self.heard).trouble = Some(error);
+                lock(&self.heard).is_lost(Some(error.as_deref().unwrap_or("it ended the stream")));
             }
             _ => {}
         }

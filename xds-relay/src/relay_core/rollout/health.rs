@@ -3,16 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use sha2::{Digest as _, Sha256};
 use xdstp_cache::TypeUrl;
 use xdstp_uri::ResourceName;
 
+use super::tally::{Part, Tally};
 use crate::relay_core::client_look::PATIENCE;
-use crate::releases::{Halt, Release, Threshold};
+use crate::releases::Release;
 
 /// How many clients are told apart, and how many refusals. Who comes after these is counted nowhere, not among all either.
 pub(crate) const MOST: usize = 10_000;
+/// How many that have gone are told to other relays, and how long after they went.
+const MOST_GONE: usize = 1000;
+const GONE: Duration = Duration::from_secs(5);
 
 /// Who a client is, over all its streams if it says so.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,40 +150,37 @@ impl Health {
         self.refuse_stable.iter().map(|(client, _)| client.clone()).collect()
     }
 
-    /// Why a candidate halts, if it must; nothing is known of one that was not [shown](Self::begin) yet.
-    pub(crate) fn halts(&self, candidate: Release, halt: &Halt, now: Instant) -> Option<String> {
+    /// How many clients of a candidate are how; nothing is known of one that was not [shown](Self::begin) yet. `missed` are the prints
+    /// of those whom other relays miss.
+    pub(super) fn tally(&self, candidate: Release, missed: &BTreeSet<u64>, now: Instant) -> Option<Tally> {
         if self.candidate != Some(candidate) {
             return None;
         }
-        self.rejected(halt.rejected).or_else(|| self.silent(halt.silent)).or_else(|| self.lost(halt.lost, now))
-    }
-
-    fn rejected(&self, threshold: Threshold) -> Option<String> {
-        let (all, first) = (self.clients.len(), self.refusals.first()?);
-        let what = match threshold {
-            Threshold::Part(_) => {
-                let clients = self.refusals.iter().map(|refusal| &refusal.client).collect::<BTreeSet<_>>().len();
-                threshold.is_reached(clients, all).then(|| format!("{clients} of {all} clients refused something"))
-            }
-            _ => {
-                let count = self.refusals.len();
-                threshold.is_reached(count, all).then(|| format!("clients refused {count}"))
-            }
+        let refusing = self.refusals.iter().map(|refusal| &refusal.client).collect::<BTreeSet<_>>().len();
+        let silent: Vec<_> = self.clients.iter().filter(|(_, client)| client.is_silent).collect();
+        let gone_for = |least| {
+            let is_gone = move |client: &Served| client.gone.is_some_and(|gone| has_passed(gone, now, least));
+            self.clients.iter().filter(move |(_, client)| is_gone(client)).map(|(name, _)| name)
         };
-        let name = first.name.as_ref().map_or("something", ResourceName::as_str);
-        Some(format!("{}, such as {name} ({})", what?, first.type_url))
-    }
-
-    fn silent(&self, threshold: Threshold) -> Option<String> {
-        let all = self.clients.values().filter(|client| client.is_served).count();
-        let silent = self.clients.iter().filter(|(_, client)| client.is_silent);
-        too_many(threshold, silent.map(|(name, _)| name), all, "silent")
-    }
-
-    fn lost(&self, threshold: Threshold, now: Instant) -> Option<String> {
-        let is_lost = |served: &Served| served.gone.is_some_and(|gone| has_passed(gone, now));
-        let lost = self.clients.iter().filter(|(_, client)| is_lost(client)).map(|(name, _)| name);
-        too_many(threshold, lost, self.clients.len(), "gone")
+        let prints = |least| gone_for(least).filter_map(ClientName::print).take(MOST_GONE).collect::<Vec<_>>();
+        let lost_prints = prints(PATIENCE);
+        let is_lost: BTreeSet<_> = lost_prints.iter().copied().collect();
+        let here = self.clients.iter().filter(|(_, client)| client.gone.is_none() && !missed.is_empty());
+        let here = here.filter_map(|(name, _)| name.print()).filter(|print| missed.contains(print));
+        let of_refused = || self.refusals.first().map(ToString::to_string).unwrap_or_default();
+        let first = |name: Option<&ClientName>| name.map(ToString::to_string).unwrap_or_default();
+        Some(Tally {
+            all: self.clients.len() as u64,
+            served: self.clients.values().filter(|client| client.is_served).count() as u64,
+            refused: Part::of(self.refusals.len(), of_refused),
+            refusing: refusing as u64,
+            silent: Part::of(silent.len(), || first(silent.first().map(|(name, _)| *name))),
+            lost: Part::of(gone_for(PATIENCE).count(), || first(gone_for(PATIENCE).next())),
+            gone: prints(GONE).into_iter().filter(|print| !is_lost.contains(print)).collect(),
+            lost_prints,
+            here: here.collect(),
+            ..Tally::of(candidate)
+        })
     }
 
     fn is_served(&mut self, client: ClientName, now: Instant) {
@@ -230,7 +232,22 @@ impl Health {
 impl TypeLook {
     /// Who owed an answer before it was served the candidate was silent already.
     fn is_silent(&self, since: Instant, now: Instant) -> bool {
-        self.unanswered_since.is_some_and(|sent| sent >= since && has_passed(sent, now))
+        self.unanswered_since.is_some_and(|sent| sent >= since && has_passed(sent, now, PATIENCE))
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name.as_ref().map_or("something", ResourceName::as_str), self.type_url)
+    }
+}
+
+impl ClientName {
+    /// What other relays know it by: none of one that is nobody elsewhere.
+    fn print(&self) -> Option<u64> {
+        let Self::Node(id) = self else { return None };
+        let hash: [u8; 32] = Sha256::digest(id.as_bytes()).into();
+        hash.first_chunk().copied().map(u64::from_be_bytes)
     }
 }
 
@@ -243,8 +260,8 @@ impl fmt::Display for ClientName {
     }
 }
 
-fn has_passed(since: Instant, now: Instant) -> bool {
-    now.saturating_duration_since(since) >= PATIENCE
+fn has_passed(since: Instant, now: Instant, least: Duration) -> bool {
+    now.saturating_duration_since(since) >= least
 }
 
 fn insert<T: Ord>(all: &mut BTreeSet<T>, one: T) {
@@ -253,24 +270,11 @@ fn insert<T: Ord>(all: &mut BTreeSet<T>, one: T) {
     }
 }
 
-fn too_many<'a>(
-    threshold: Threshold,
-    mut clients: impl Iterator<Item = &'a ClientName>,
-    all: usize,
-    how: &str,
-) -> Option<String> {
-    let first = clients.next()?;
-    let count = clients.count() + 1;
-    let are = if count == 1 { "is" } else { "are" };
-    let clients = if all == 1 { "client" } else { "clients" };
-    threshold.is_reached(count, all).then(|| format!("{count} of {all} {clients} {are} {how}, such as {first}"))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
+    use super::super::tally::Tallies;
     use super::*;
+    use crate::releases::{Halt, Threshold};
 
     const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
@@ -280,6 +284,12 @@ mod tests {
 
     fn candidate(byte: u8) -> Option<Release> {
         Some(Release::of_bytes([byte; 16]))
+    }
+
+    fn halts(health: &Health, byte: u8, halt: &Halt, now: Instant) -> Option<String> {
+        let release = Release::of_bytes([byte; 16]);
+        let tally = health.tally(release, &BTreeSet::new(), now)?;
+        Tallies::default().halts(&tally, release, halt, now)
     }
 
     fn refused(clients: impl IntoIterator<Item = usize>) -> Heard {
@@ -323,7 +333,7 @@ mod tests {
             health.hear(refused([7]), now);
             health.begin(candidate(2), stable, now);
             health.hear(refused([7]), now);
-            let why = health.halts(Release::of_bytes([2; 16]), &Halt::default(), now);
+            let why = halts(&health, 2, &Halt::default(), now);
             assert_eq!(why.map(|why| why.chars().take(17).collect::<String>()), counted);
         }
     }
@@ -338,7 +348,7 @@ mod tests {
             let streams = types.map(|types| stream(7, types)).into();
             let now = now + Duration::from_secs(seconds);
             health.look(Some(&Look { candidate: candidate(of), streams }), now);
-            health.halts(Release::of_bytes([1; 16]), &halt, now).is_some()
+            halts(&health, 1, &halt, now).is_some()
         };
         let (unanswered, answered, busy) = (Some(Some(now)), Some(None), None);
         assert!(!look(14, [unanswered, answered], 1));

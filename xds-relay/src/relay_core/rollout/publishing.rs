@@ -8,6 +8,8 @@ use xdstp_client::federation::Held;
 use xdstp_uri::ResourceName;
 
 use super::health::Look;
+use super::served_content::Content;
+use super::tally::Tally;
 use super::{Releases, State};
 use crate::lock::lock;
 use crate::releases::{
@@ -21,27 +23,48 @@ impl Releases {
         let scope = self.rollout.scope();
         {
             let state = &mut *lock(&self.state);
-            if let Err(error) = self.publish(state, now, wall) {
-                tracing::error!(scope, "no release is taken: {error}");
-            }
             let heard = std::mem::take(&mut lock(&self.served).heard);
             state.health.hear(heard, now);
             state.health.look(look, now);
-            if let Err(error) = self.proceed(state, now, wall) {
+            // A store that does not answer takes its time each time it is asked, and orders wait for that.
+            if !state.turn.is_resting(now)
+                && let Err(error) = self.go_on(state, now, wall)
+            {
                 tracing::warn!(scope, "the release stays as it is: {error}");
+                if self.turns.are_shared() {
+                    state.turn.rests(&error, now);
+                }
             }
         }
         self.show(now);
     }
 
+    fn go_on(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
+        if state.stored.went_back() {
+            self.put_back(state, wall)?;
+        }
+        let is_publisher = self.has_turn(state, now, wall)?;
+        let published = self.publish(state, is_publisher, now, wall);
+        self.proceed(state, is_publisher, now, wall)?;
+        published
+    }
+
     /// What the origin has is a release, once it has settled.
-    fn publish(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
+    fn publish(
+        &self,
+        state: &mut State,
+        is_publisher: bool,
+        now: Instant,
+        wall: SystemTime,
+    ) -> Result<(), StoredError> {
         let Some(content) = self.origin.content().filter(|_| self.origin.ready().is_ok()) else { return Ok(()) };
         if state.seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &content)) {
             state.settling.changed(now);
             state.seen = Some(content.clone());
+            state.turn.is_inherited = false;
         }
-        if !state.settling.handle_timeout(now) {
+        // Who has the turn later takes what is there then, and has been for long.
+        if !is_publisher || !state.settling.handle_timeout(now) {
             return Ok(());
         }
         let taken = self.take(state, &content, wall);
@@ -61,16 +84,24 @@ impl Releases {
             items.iter().zip(&held).map(|(item, held)| (item.body, held.2.value.any())).collect();
         let manifest = Manifest::new(items.iter().cloned());
         let release = manifest.release();
+        // What was taken before by another relay is no news of this one, whose files may be late.
+        if state.turn.is_inherited && state.stored.has(release) {
+            return Ok(());
+        }
         let publisher = self.publisher(state, wall)?;
         let removes_much = match state.stored.control().stable() {
             Some(stable) if stable != release => {
-                Difference::between(&state.stored.manifest(stable)?, &manifest).removes_much()
+                let before = match state.contents.get(&stable) {
+                    Some(content) => content.manifest.clone(),
+                    None => state.stored.manifest(stable)?,
+                };
+                Difference::between(&before, &manifest).removes_much()
             }
             _ => false,
         };
         let body = |item: &Item| bodies.get(&item.body).map(|body| (*body).clone());
         state.stored.save(&manifest, publisher, self.origin.kind(), wall, &body)?;
-        state.contents.insert(release, held);
+        state.contents.insert(release, Content { manifest, held });
         let act = Act::Publish { release, removes_much };
         let why = "the origin has this";
         let done = state.stored.apply(&Order::new(act, By::Publisher(publisher), why, wall), &self.rollout.stages)?;
@@ -78,8 +109,24 @@ impl Releases {
         Ok(())
     }
 
+    /// The store was put back to what it was: what is served is there again, and what was ordered holds.
+    fn put_back(&self, state: &mut State, wall: SystemTime) -> Result<(), StoredError> {
+        let contents: Vec<_> = state.contents.values().cloned().collect();
+        for content in contents {
+            let bodies: HashMap<_, _> = content.bodies().collect();
+            let body = |item: &Item| bodies.get(&item.body).cloned();
+            state.stored.put_back(&content.manifest, self.origin.kind(), wall, &body)?;
+        }
+        state.stored.put_control_back(&self.rollout.stages)?;
+        tracing::warn!(
+            scope = self.rollout.scope(),
+            "the store was put back to what it was, and has again what is served"
+        );
+        Ok(())
+    }
+
     /// This relay, as the one that publishes.
-    fn publisher(&self, state: &mut State, wall: SystemTime) -> Result<Publisher, StoredError> {
+    pub(super) fn publisher(&self, state: &mut State, wall: SystemTime) -> Result<Publisher, StoredError> {
         if let Some(publisher) = state.stored.control().publisher().filter(|of| of.instance == self.instance) {
             return Ok(publisher);
         }
@@ -90,17 +137,35 @@ impl Releases {
     }
 
     /// The candidate halts, or is in the next stage if it is time.
-    fn proceed(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
+    fn proceed(
+        &self,
+        state: &mut State,
+        is_publisher: bool,
+        now: Instant,
+        wall: SystemTime,
+    ) -> Result<(), StoredError> {
+        let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
+        self.tell_others(state, candidate, now)?;
         state.stored.flush(&self.rollout.stages)?;
-        let control = state.stored.control();
+        if !is_publisher {
+            return Ok(());
+        }
+        self.forget_told(state, now)?;
+        let control = state.stored.control().clone();
         let Some(Candidate { release, progress, .. }) = control.candidate().cloned() else { return Ok(()) };
         // It is halted for the first reason there was.
         if matches!(progress, Progress::Halted(_)) && self.rollout.on_halt == OnHalt::Hold {
             return Ok(());
         }
         let checked = self.checked(release, now);
-        let halts = state.health.halts(release, &self.rollout.halt, now).or_else(|| checked.clone().err());
-        let is_due = checked == Ok(true) && control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
+        let missed = state.tallies.missed(release);
+        let tally = state.health.tally(release, &missed, now).unwrap_or_else(|| Tally::of(release));
+        let halts = state.tallies.halts(&tally, release, &self.rollout.halt, now);
+        let halts = halts.or_else(|| checked.clone().err());
+        // The clock of another relay may have begun the stage.
+        let has_held = state.turn.has_held(&control, &self.rollout.stages, now) || !self.turns.are_shared();
+        let is_due =
+            checked == Ok(true) && has_held && control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
         let (act, why) = match (halts, is_due) {
             (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why),
             (None, true) => (Act::Advance { release }, "all is well".to_owned()),

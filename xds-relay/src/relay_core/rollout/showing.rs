@@ -1,5 +1,6 @@
 //! What is on the tracks.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -8,6 +9,7 @@ use xds_transport::Frame;
 use xdstp_client::federation::Held;
 
 use super::health::Heard;
+use super::served_content::Content;
 use super::{Releases, State, Told};
 use crate::lock::lock;
 use crate::relay_core::track::Track;
@@ -91,6 +93,7 @@ impl Releases {
             self.has_changed.store(true, Ordering::Release);
         }
         let candidate = candidate?.as_ref().map(|(release, track, _)| (*release, track.clone()));
+        self.has_changed.store(true, Ordering::Release);
         let heard = std::mem::take(&mut served.heard);
         Some(Left { heard, candidate: std::mem::replace(&mut served.candidate, candidate) })
     }
@@ -98,29 +101,33 @@ impl Releases {
     /// What is in a release that is kept; who cannot be shown that goes on with what there was.
     fn content(&self, state: &mut State, release: Release) -> Option<Vec<Held>> {
         if let Some(content) = state.contents.get(&release) {
-            return Some(content.clone());
+            return Some(content.held.clone());
         }
         let read = self.read(state, release);
         if let Err(error) = &read {
             tracing::error!(scope = self.rollout.scope(), %release, "it cannot be served: {error}");
         }
         let content = read.ok()?;
-        state.contents.insert(release, content.clone());
-        Some(content)
+        let held = content.held.clone();
+        state.contents.insert(release, content);
+        Some(held)
     }
 
-    pub(super) fn read(&self, state: &mut State, release: Release) -> Result<Vec<Held>, StoredError> {
-        let manifest = state.stored.manifest(release)?;
-        let mut content = Vec::with_capacity(manifest.items().len());
-        for item in manifest.items() {
-            let body = state.stored.body(item.body)?;
+    pub(super) fn read(&self, state: &mut State, release: Release) -> Result<Content, StoredError> {
+        let has: HashMap<_, _> = state.contents.values().flat_map(Content::bodies).collect();
+        let (manifest, bodies) = state.stored.content(release, &|hash| has.get(&hash).cloned())?;
+        let mut held = Vec::with_capacity(bodies.len());
+        for (item, body) in manifest.items().iter().zip(bodies) {
             match self.held(item, body) {
-                Some(held) => content.push(held),
-                // What a variant is for is not kept as more than text.
+                Some(one) => held.push(one),
+                // What a variant is for is not kept as more than text: the origin of this relay is to say it, too.
+                None if state.shown.is_some() && self.turns.are_shared() => {
+                    return Err(StoredError::NoBody { type_url: item.type_url.to_string(), name: item.name.clone() });
+                }
                 None => tracing::warn!(%release, name = item.name, variant = item.variant, "it is left out"),
             }
         }
-        Ok(content)
+        Ok(Content { manifest, held })
     }
 
     fn held(&self, item: &Item, any: bytes::Bytes) -> Option<Held> {

@@ -49,6 +49,9 @@ pub enum StoredError {
     /// Others changed the control value again and again; what is ordered may be ordered again.
     #[error("others change the releases of this scope at the same time")]
     Contended,
+    /// The store was put back to an earlier state, and is told what was since.
+    #[error("the store was put back to an earlier state, and is about to be told what was since")]
+    PutBack,
     /// Something was done since whoever orders looked.
     #[error("something was done since you looked: it is at {is} now")]
     Changed {

@@ -2,11 +2,11 @@
 
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
-use xdstp_client::state::{Commit, Compare, Op};
+use xdstp_client::state::{Commit, Compare, Op, StoreError};
 
 use crate::hex::hex;
 
-use crate::releases::act::{Act, Order, Transition};
+use crate::releases::act::{Act, By, Order, Transition};
 use crate::releases::control::Control;
 use crate::releases::control::error::ControlError;
 use crate::releases::records::ControlRecord;
@@ -111,6 +111,10 @@ impl Stored {
             match self.commit(&control, &done).and_then(|is_done| Ok(is_done || !self.was_overtaken()?)) {
                 Ok(true) => return Ok((transition, true)),
                 Ok(false) => {}
+                // What this relay ordered as the publisher is not for it to say any more.
+                Err(StoredError::Store(StoreError::Fenced)) if self.unsaved.iter().any(is_by_relay) => {
+                    self.unsaved.retain(|order| !is_by_relay(order));
+                }
                 Err(error) => {
                     let Some(order) = order.filter(|order| self.may_wait(order, &error)) else { return Err(error) };
                     if changes {
@@ -138,7 +142,11 @@ impl Stored {
             Act::Freeze | Act::Rollback { .. } | Act::Hold | Act::Halt { .. } => true,
             Act::Publish { .. } | Act::Advance { .. } | Act::Stage { .. } | Act::Unfreeze | Act::TakeOver => false,
         };
-        takes_back && self.unsaved.len() < UNSAVED && matches!(error, StoredError::Store(_))
+        let is_away = match error {
+            StoredError::Store(error) => !matches!(error, StoreError::Fenced),
+            other => matches!(other, StoredError::PutBack),
+        };
+        takes_back && self.unsaved.len() < UNSAVED && is_away
     }
 
     /// It was: what others did is read.
@@ -148,7 +156,7 @@ impl Stored {
     }
 
     /// The control value of the store, with what was done while it was away, as far as that may be done still.
-    fn with_unsaved(&self, stages: &Stages) -> (Control, Vec<(Order, Transition)>) {
+    pub(super) fn with_unsaved(&self, stages: &Stages) -> (Control, Vec<(Order, Transition)>) {
         let mut control = self.base.clone();
         let mut done = Vec::new();
         for order in &self.unsaved {
@@ -161,25 +169,40 @@ impl Stored {
         (control, done)
     }
 
-    /// Whether it is written: it is not if others were faster.
+    /// Whether it is written: it is not if others were faster. What was put back to an earlier state is mended first, or it would
+    /// name what it does not have.
     fn commit(&mut self, control: &Control, done: &[(Order, Transition)]) -> Result<bool, StoredError> {
+        if self.went_back { Err(StoredError::PutBack) } else { self.commit_anyhow(control, done) }
+    }
+
+    pub(super) fn commit_anyhow(
+        &mut self,
+        control: &Control,
+        done: &[(Order, Transition)],
+    ) -> Result<bool, StoredError> {
         let changes = self.changes.saturating_add(done.len() as u64);
+        let store = if done.iter().any(|(order, _)| is_by_relay(order)) { &self.writer } else { &self.store };
         let key = self.keys.control();
         let record = ControlRecord::of(&self.scope, control, changes);
         let mut ops = vec![Op::put(&*key, seal(&key, &record))];
         let entries = done.iter().zip(self.changes..);
         ops.extend(entries.map(|((order, transition), number)| self.entry(order, *transition, control, number)));
         ops.extend(self.trim(changes)?);
-        match self.store.commit(&ops, &[Compare::unchanged(key, self.revision)])? {
+        match store.commit(&ops, &[Compare::unchanged(key, self.revision)])? {
             Commit::Conflict => Ok(false),
             Commit::Done(revision) => {
                 self.base = control.clone();
                 (self.control, self.changes, self.revision) = (control.clone(), changes, revision);
+                self.went_back = false;
                 self.unsaved.clear();
                 Ok(true)
             }
         }
     }
+}
+
+fn is_by_relay(order: &Order) -> bool {
+    !matches!(order.by, By::Person(_))
 }
 
 /// It was done here, and is not done for others: they were faster.

@@ -35,7 +35,7 @@ impl Stored {
     /// # Errors
     /// It is not kept, or not as it was written, or the store cannot be read.
     pub fn manifest(&self, release: Release) -> Result<Manifest, StoredError> {
-        manifest(&*self.store, &self.keys, release, self.releases.get(&release))
+        manifest(&*self.store, &self.keys, release, self.releases.get(&release), &|part| self.seen.of(part).cloned())
     }
 
     /// The encoded `Any` of a resource in a release that is kept. What is damaged is written anew when it is
@@ -58,7 +58,7 @@ impl Reader {
     /// # Errors
     /// As there.
     pub fn manifest(&self, release: Release) -> Result<Manifest, StoredError> {
-        manifest(&*self.store, &self.keys, release, self.releases.get(&release))
+        manifest(&*self.store, &self.keys, release, self.releases.get(&release), &|_| None)
     }
 
     /// As [`Stored::body`].
@@ -86,13 +86,19 @@ fn manifest(
     keys: &Keyspace,
     release: Release,
     record: Option<&Arc<ReleaseRecord>>,
+    seen: &dyn Fn(BodyHash) -> Option<Bytes>,
 ) -> Result<Manifest, StoredError> {
     let record = record.filter(|record| record.complete).ok_or(StoredError::NotKept(release))?;
     let mut items = Vec::new();
     for part in record.parts.iter().filter_map(|part| hash(part)) {
         let key = keys.part(&part);
-        let found = store.list(&key)?.entries.into_iter().find(|entry| entry.key == key);
-        let content = found.ok_or_else(|| Damage::new(&*key, "it is missing"))?.value;
+        let content = match seen(part) {
+            Some(content) => content,
+            None => {
+                let found = store.list(&key)?.entries.into_iter().find(|entry| entry.key == key);
+                found.ok_or_else(|| Damage::new(&*key, "it is missing"))?.value
+            }
+        };
         if BodyHash::of(&content) != part {
             return Err(Damage::new(key, "its hash is another").into());
         }

@@ -14,7 +14,7 @@ use crate::releases::manifest::{BodyHash, Item, Manifest};
 use crate::releases::records::{FORMAT, ItemRecord, PartRecord, ReleaseRecord};
 use crate::releases::sealed::seal;
 use crate::releases::stored::Stored;
-use crate::releases::stored::batch::Batch;
+use crate::releases::stored::batch::{Batch, is_one};
 use crate::releases::stored::error::StoredError;
 
 /// How much of a body is one value: etcd takes no more than 1.5 MiB in a request.
@@ -37,13 +37,42 @@ impl Stored {
         if self.base.publisher != Some(by) {
             return Err(ControlError::NotThePublisher.into());
         }
+        if self.put(manifest, from, at, body)? {
+            self.sweep(manifest.release())?;
+            self.is_unread = false;
+        }
+        Ok(())
+    }
+
+    /// The same of what was kept and is lost, by whoever has it. Nothing is removed.
+    ///
+    /// # Errors
+    /// As [`save`](Self::save).
+    pub(crate) fn put_back(
+        &mut self,
+        manifest: &Manifest,
+        from: &str,
+        at: SystemTime,
+        body: &dyn Fn(&Item) -> Option<Bytes>,
+    ) -> Result<(), StoredError> {
+        self.put(manifest, from, at, body).map(drop)
+    }
+
+    /// Whether it was not there.
+    fn put(
+        &mut self,
+        manifest: &Manifest,
+        from: &str,
+        at: SystemTime,
+        body: &dyn Fn(&Item) -> Option<Bytes>,
+    ) -> Result<bool, StoredError> {
         if self.is_unread {
             self.read_content()?;
         }
         let release = manifest.release();
         let missing: Vec<_> = manifest.items().iter().filter(|item| !self.bodies.contains(&item.body)).collect();
         if self.has(release) && missing.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let bodies = content_of(&missing, body)?;
         let parts = parts_of(manifest);
@@ -56,11 +85,10 @@ impl Stored {
             parts: parts.iter().map(|(part, ..)| part.0.to_vec()).collect(),
             resources: manifest.items().len() as u64,
         };
-        // What is begun says which bodies may be there: the parts say it, and are there first.
         let key = self.keys.release(release);
         let new = parts.iter().filter(|(part, ..)| !self.parts.contains_key(part));
         let mut ops: Vec<_> = new.map(|(part, content, _)| Op::put(self.keys.part(part), content.clone())).collect();
-        ops.push(Op::put(&*key, seal(&key, &record)));
+        let begun = Op::put(&*key, seal(&key, &record));
         let pieces = bodies.iter().flat_map(|(hash, content)| {
             let piece = |(at, piece): (usize, &[u8])| Op::put(self.keys.piece(hash, at), content.slice_ref(piece));
             content.chunks(PIECE).enumerate().map(piece)
@@ -69,20 +97,30 @@ impl Stored {
         record.complete = true;
         let whole = Op::put(&*key, seal(&key, &record));
         self.is_unread = true;
-        [ops, pieces, vec![whole]].into_iter().try_for_each(|ops| self.write(ops))?;
+        // What is begun says which bodies may be there: the parts say it, and are there first. What is written at once is whole.
+        if is_one(ops.iter().chain(&pieces).chain([&whole])) {
+            ops.extend(pieces);
+            ops.push(whole);
+            self.write(ops)?;
+        } else {
+            ops.push(begun);
+            [ops, pieces, vec![whole]].into_iter().try_for_each(|ops| self.write(ops))?;
+        }
         self.releases.insert(release, record.into());
         self.parts.extend(parts.into_iter().map(|(part, _, bodies)| (part, bodies)));
         self.bodies.extend(manifest.items().iter().map(|item| item.body));
-        self.sweep(release)?;
-        self.is_unread = false;
-        Ok(())
+        Ok(true)
     }
 
     /// Writes, unless the control value has changed: who publishes no more does not write.
-    pub(super) fn write(&self, ops: impl IntoIterator<Item = Op>) -> Result<(), StoredError> {
-        let mut batch = Batch::new(&*self.store, Compare::unchanged(self.keys.control(), self.revision));
+    pub(super) fn write(&mut self, ops: impl IntoIterator<Item = Op>) -> Result<(), StoredError> {
+        // Who has what was lost puts it back, whoever publishes.
+        let store = if self.went_back { &self.store } else { &self.writer };
+        let mut batch = Batch::new(&**store, Compare::unchanged(self.keys.control(), self.revision));
         ops.into_iter().try_for_each(|op| batch.add(op))?;
-        batch.write()
+        // Nobody else writes what this one does: what is heard of it later is known.
+        self.floor = batch.write()?.unwrap_or_default().max(self.floor);
+        Ok(())
     }
 }
 

@@ -226,7 +226,8 @@ impl Link {
         let (pace, slowness) = origin.as_ref().map_or_else(Default::default, |origin| (origin.pace, origin.slowness));
         let asks = far.routes.is_none() || far.woken.take() || due;
         let arrived_before = arrived.is_some();
-        let response = arrived.or_else(|| if asks { far.transmit(now, origin, &self.node) } else { None });
+        let transmit = || if asks { far.transmit(now, origin.as_deref_mut(), &self.node) } else { None };
+        let response = arrived.or_else(transmit);
         if let Some(response) = response {
             progress = true;
             if !arrived_before && slowness > Duration::ZERO {
@@ -237,8 +238,14 @@ impl Link {
             far.ready_at = (pace > Duration::ZERO).then(|| now + pace);
             // One response at a time: what comes of it, is seen before the next.
             far.woken.set();
-            if let Some(connection) = self.upstream.handle_message(now, hears(response)).unwrap() {
-                self.consumer.connection(now, connection);
+            match self.upstream.handle_message(now, hears(response)) {
+                Ok(answered) => answered.into_iter().for_each(|connection| self.consumer.connection(now, connection)),
+                Err(error) => {
+                    assert!(origin.as_ref().is_some_and(|origin| origin.is_hostile), "{error}");
+                    self.end(origin);
+                    let connection = self.upstream.disconnected(now, Some(error.to_string()), u64::MAX);
+                    self.consumer.connection(now, connection);
+                }
             }
             deliver(now, &mut self.upstream, &mut *self.consumer);
             self.turn(now);

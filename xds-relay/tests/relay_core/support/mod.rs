@@ -6,6 +6,7 @@ mod flag;
 mod link;
 mod origin;
 mod relays;
+pub(crate) mod replicas;
 mod wire;
 
 use std::time::{Duration, Instant, SystemTime};

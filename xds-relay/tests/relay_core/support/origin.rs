@@ -18,6 +18,8 @@ pub(crate) struct Origin {
     pub(crate) silent: bool,
     /// It ends every stream before it says anything: a balancer without anybody behind it.
     pub(crate) hangs_up: bool,
+    /// What it says may be nothing that can be read: its stream is ended then.
+    pub(crate) is_hostile: bool,
     /// The time between two of its responses.
     pub(crate) pace: Duration,
     /// The time that each of them takes to come in.
@@ -60,6 +62,7 @@ impl Origin {
             up: true,
             silent: false,
             hangs_up: false,
+            is_hostile: false,
             pace: Duration::ZERO,
             slowness: Duration::ZERO,
             streams: 0,

@@ -1,0 +1,1 @@
+"""Relays that share what they know in etcd."""

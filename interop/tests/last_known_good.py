@@ -1,0 +1,60 @@
+"""A relay that keeps what its origins said dies without a word, and is started again while its origin is dead."""
+
+from harness.envoy import VARIANTS
+from harness.polling import throughout, until
+from harness.registry import ORIGINS, scenario
+from setups import CLIENTS, GRPC, serving
+from tests.chain import nothing_was_removed
+
+# How long a client, and the relay, may take to find out that who was away is there again: they back off.
+RETURN = 40.0
+
+
+@scenario(client=CLIENTS, origin=ORIGINS, needs_relay=True, waits=True)
+def a_relay_that_was_killed_serves_on_what_it_knew_while_its_origin_is_dead(bed, client, origin):
+    """No request of who is served fails; nothing is said to be gone; what the origin has after its return is used."""
+    setup = serving(bed, client, origin, state={"path": "state"}, share_by=["cluster"])
+    all_is_kept(bed.relay)
+    load = bed.load(setup.client, "first", "second")
+    setup.origin.kill()
+    bed.relay.restart()
+    until("what is served is said to be of before", lambda: counted(bed.relay, "stale_resources") > 0, within=RETURN)
+    throughout("requests reach the first backend", lambda: setup.client.request() == "first", 3.0)
+    setup.prepare_move()
+    setup.origin.start()
+    setup.reaches("second", within=RETURN)
+    load.none_failed()
+    if client in VARIANTS:
+        nothing_was_removed(setup.client)
+
+
+@scenario(client=(*VARIANTS, GRPC), needs_relay=True, waits=True)
+def a_client_that_was_never_there_is_served_what_a_killed_relay_knew(bed, client):
+    """The origin is dead all the time. It is of the group of one that was there before."""
+    setup = serving(bed, client, "delta", state={"path": "state"}, share_by=["cluster"])
+    all_is_kept(bed.relay)
+    setup.client.kill()
+    setup.origin.kill()
+    bed.relay.restart()
+    if client == GRPC:
+        other = bed.grpc_client(setup.xds_port, node="other")
+    else:
+        other = bed.envoy(client, setup.xds_port, setup.mesh.port, node="other")
+    until("requests of the other node reach the first backend", lambda: other.request() == "first", within=20)
+
+
+def all_is_kept(relay):
+    """It writes behind: nothing more is to be written once nothing was for longer than it waits."""
+    written = []
+
+    def rests():
+        written.append(counted(relay, "state_keys_written_total"))
+        return written[-1] > 0 and len(written) > 100 and len(set(written[-100:])) == 1
+
+    until("what it knows is written", rests, within=20)
+
+
+def counted(relay, name):
+    """The sum of a number that it tells, over all its labels."""
+    lines = [line for line in relay.page("/metrics").splitlines() if line.startswith(f"xds_relay_{name}")]
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)

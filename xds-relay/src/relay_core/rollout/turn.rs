@@ -1,0 +1,133 @@
+//! Whether this relay publishes, or another one that shares its releases.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use super::tally::{self, Tally};
+use super::{Releases, State};
+use crate::releases::{Control, Release, Stages, StoredError, Turn};
+
+/// How often the turn is asked for, that others have, where nobody hears that it is free; and for how long a store is left alone
+/// that did not answer.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// The turn of this relay, if it has it, and what it told others.
+#[derive(Default)]
+pub(super) struct MyTurn {
+    turn: Option<Box<dyn Turn>>,
+    /// Others have it.
+    not_before: Option<Instant>,
+    /// The store does not answer.
+    rests_until: Option<Instant>,
+    /// What the origin has it had before it was this relay's turn.
+    pub(super) is_inherited: bool,
+    /// Since when this relay has seen a candidate in its stage: clocks of others are not its own.
+    stage: Option<(Release, usize, Instant)>,
+    told: Option<(Instant, Tally)>,
+}
+
+impl MyTurn {
+    /// Nobody has it.
+    pub(super) fn is_free(&mut self) {
+        self.not_before = None;
+    }
+
+    /// Others may have it.
+    pub(super) fn give_back(&mut self) {
+        self.turn = None;
+    }
+
+    /// Whether the store is left alone now.
+    pub(super) fn is_resting(&self, now: Instant) -> bool {
+        self.rests_until.is_some_and(|until| now < until)
+    }
+
+    /// It is, if it did not answer.
+    pub(super) fn rests(&mut self, error: &StoredError, now: Instant) {
+        if matches!(error, StoredError::Store(_)) {
+            self.rests_until = Some(after(now));
+        }
+    }
+
+    /// Whether the candidate was in its stage for long enough as far as this relay saw.
+    pub(super) fn has_held(&mut self, control: &Control, stages: &Stages, now: Instant) -> bool {
+        let Some(candidate) = control.candidate() else { return false };
+        let (release, stage) = (candidate.release, candidate.stage);
+        let since = match self.stage {
+            Some((of, at, since)) if (of, at) == (release, stage) => since,
+            _ => now,
+        };
+        self.stage = Some((release, stage, since));
+        now.saturating_duration_since(since) >= stages.hold(stage)
+    }
+}
+
+/// It may have taken its time to say no.
+fn after(now: Instant) -> Instant {
+    now.max(Instant::now()) + AGAIN
+}
+
+impl Releases {
+    /// Whether this relay publishes: it does if no other one does, and its origin says something.
+    pub(super) fn has_turn(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<bool, StoredError> {
+        let my = &mut state.turn;
+        let is_ready = !self.turns.are_shared() || self.origin.ready().is_ok() && self.origin.content().is_some();
+        if my.turn.as_ref().is_some_and(|turn| turn.is_held() && is_ready) {
+            return Ok(true);
+        }
+        if my.turn.take().is_some() {
+            tracing::warn!(scope = self.rollout.scope(), "it is not this relay's turn to publish any more");
+        }
+        if !is_ready || my.not_before.is_some_and(|then| now < then) {
+            return Ok(false);
+        }
+        let turn = self.turns.take(&state.stored.turn(), self.instance)?;
+        my.not_before = Some(after(now));
+        let Some(turn) = turn else { return Ok(false) };
+        state.stored.write_through(turn.store());
+        (my.turn, my.not_before) = (Some(turn), None);
+        if self.turns.are_shared() {
+            tracing::info!(scope = self.rollout.scope(), "it is this relay's turn to publish");
+            my.is_inherited = true;
+            for (of, said) in state.stored.tallies()? {
+                self.hear_tally(state, of, Some(&said), now);
+            }
+            self.publisher(state, wall)?;
+        }
+        Ok(true)
+    }
+
+    /// Tells whoever publishes how the clients of this relay are, if that is another one.
+    pub(super) fn tell_others(
+        &self,
+        state: &mut State,
+        candidate: Option<Release>,
+        now: Instant,
+    ) -> Result<(), StoredError> {
+        if !self.turns.are_shared() {
+            return Ok(());
+        }
+        let tally = candidate.and_then(|release| {
+            let missed = state.tallies.missed(release);
+            state.health.tally(release, &missed, now)
+        });
+        let my = &mut state.turn;
+        let is_told = match (&my.told, &tally) {
+            (None, None) => true,
+            (Some((at, told)), Some(tally)) => told == tally && now.saturating_duration_since(*at) < tally::AGAIN,
+            _ => false,
+        };
+        if !is_told {
+            state.stored.tell(self.instance, tally.as_ref())?;
+            my.told = tally.map(|tally| (now, tally));
+        }
+        Ok(())
+    }
+
+    /// What relays told that say nothing any more is not kept for ever.
+    pub(super) fn forget_told(&self, state: &mut State, now: Instant) -> Result<(), StoredError> {
+        for of in state.tallies.take_old(now) {
+            state.stored.tell(of, None::<&Tally>)?;
+        }
+        Ok(())
+    }
+}

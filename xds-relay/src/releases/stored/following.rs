@@ -1,0 +1,165 @@
+//! What other relays do with the same releases, as it is heard from the store.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message;
+use xdstp_client::state::{Event, Op, StoreError};
+
+use crate::releases::act::Instance;
+use crate::releases::keyspace::Kind;
+use crate::releases::manifest::BodyHash;
+use crate::releases::records::hash;
+use crate::releases::stage::Stages;
+use crate::releases::stored::error::{Damage, StoredError};
+use crate::releases::stored::{Stored, bodies_of};
+
+/// What somebody else did, of what is to be done about it at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HeardOf {
+    /// Nobody publishes.
+    pub(crate) is_free: bool,
+}
+
+impl Stored {
+    /// What was done to the keys of the scope, in the order of revisions; events of others are not looked at. What is known
+    /// already changes nothing.
+    ///
+    /// # Errors
+    /// The control value is damaged. What is known holds on, and all else was heard.
+    pub(crate) fn hear(&mut self, events: &[Event], stages: &Stages) -> (HeardOf, Result<(), StoredError>) {
+        let (mut heard, mut heard_control) = (HeardOf::default(), Ok(()));
+        for event in events {
+            match self.keys.kind(event.op.key()) {
+                Some(Kind::Turn) => heard.is_free = matches!(event.op, Op::Delete(_)),
+                Some(Kind::Control) if event.revision > self.revision => heard_control = self.hear_control(event),
+                Some(kind @ (Kind::Release | Kind::Part | Kind::Body(_))) if event.revision > self.floor => {
+                    self.hear_content(kind, event);
+                }
+                _ => {}
+            }
+        }
+        // They are whole revisions, and may be told twice.
+        self.floor = events.last().map_or(0, |event| event.revision).max(self.floor);
+        (self.control, _) = self.with_unsaved(stages);
+        (heard, heard_control)
+    }
+
+    /// Whether the store was put back to what it was, which nobody has mended yet.
+    pub(crate) fn went_back(&self) -> bool {
+        self.went_back
+    }
+
+    /// Has the store know again what is known here: whatever it names is to be [there](Self::put_back) before.
+    ///
+    /// # Errors
+    /// The store cannot be written. Others were faster: they are heard.
+    pub(crate) fn put_control_back(&mut self, stages: &Stages) -> Result<(), StoredError> {
+        let (control, done) = self.with_unsaved(stages);
+        if self.commit_anyhow(&control, &done)? { Ok(()) } else { Err(StoredError::Contended) }
+    }
+
+    /// Who has this key publishes.
+    pub(crate) fn turn(&self) -> String {
+        self.keys.turn()
+    }
+
+    /// Who says under that key how its clients are.
+    pub(crate) fn tally_of(&self, key: &str) -> Option<Instance> {
+        self.keys.tally_of(key)
+    }
+
+    /// What relays say of their clients.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(crate) fn tallies(&self) -> Result<Vec<(Instance, Bytes)>, StoreError> {
+        let told = self.store.list(&self.keys.tallies())?.entries;
+        Ok(told.into_iter().filter_map(|entry| Some((self.keys.tally_of(&entry.key)?, entry.value))).collect())
+    }
+
+    /// Says how the clients of a relay are, or says nothing any more.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub(crate) fn tell(&self, instance: Instance, tally: Option<&impl Message>) -> Result<(), StoreError> {
+        let key = self.keys.tally(instance);
+        let op = match tally {
+            Some(tally) => Op::put(key, tally.encode_to_vec()),
+            None => Op::delete(key),
+        };
+        self.store.commit(&[op], &[]).map(drop)
+    }
+
+    /// Reads all anew: what was done may not have been heard.
+    ///
+    /// # Errors
+    /// It cannot be read, or the control value is damaged. What is known holds on.
+    pub(crate) fn read_anew(&mut self, stages: &Stages) -> Result<(), StoredError> {
+        self.read_content()?;
+        self.refresh(stages)
+    }
+
+    fn hear_control(&mut self, event: &Event) -> Result<(), StoredError> {
+        match &event.op {
+            Op::Put(key, value) => self.take_control(key, value, event.revision),
+            Op::Delete(_) => {
+                self.lose_control();
+                Ok(())
+            }
+        }
+    }
+
+    fn hear_content(&mut self, kind: Kind<'_>, event: &Event) {
+        match &event.op {
+            Op::Put(key, value) => match kind {
+                Kind::Release => self.hear_release(key, value),
+                Kind::Part => self.hear_part(key, value),
+                // One in several pieces is read when it is needed.
+                _ => self.seen.insert(BodyHash::of(value), value.clone()),
+            },
+            Op::Delete(key) => self.hear_deleted(kind, key),
+        }
+    }
+
+    pub(super) fn hear_release(&mut self, key: &str, value: &Bytes) {
+        match self.whole_or_begun(key, value) {
+            Ok((release, record)) => {
+                if record.complete {
+                    let parts = record.parts.iter().filter_map(|part| self.parts.get(&hash(part)?));
+                    self.bodies.extend(parts.flatten().copied());
+                }
+                self.releases.insert(release, Arc::new(record));
+            }
+            Err(problem) => self.damaged.push(Damage::new(key, problem)),
+        }
+    }
+
+    pub(super) fn hear_part(&mut self, key: &str, value: &Bytes) {
+        match bodies_of(&self.keys.parts(), key, value) {
+            Ok((part, bodies)) => {
+                self.parts.insert(part, bodies);
+                if self.is_shared {
+                    self.seen.insert(part, value.clone());
+                }
+            }
+            Err(problem) => self.damaged.push(Damage::new(key, problem)),
+        }
+    }
+
+    fn hear_deleted(&mut self, kind: Kind<'_>, key: &str) {
+        match kind {
+            Kind::Release => {
+                let id = key.strip_prefix(&self.keys.releases()).and_then(|id| id.parse().ok());
+                id.and_then(|id| self.releases.remove(&id));
+            }
+            Kind::Part => {
+                let part = key.strip_prefix(&self.keys.parts()).and_then(BodyHash::of_key);
+                part.and_then(|part| self.parts.remove(&part));
+            }
+            Kind::Body(body) => _ = BodyHash::of_key(body).map(|body| self.bodies.remove(&body)),
+            Kind::Control | Kind::Turn => {}
+        }
+        self.damaged.retain(|damage| damage.key != key);
+    }
+}

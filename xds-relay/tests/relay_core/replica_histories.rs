@@ -1,0 +1,108 @@
+//! Whatever happens to relays that have their releases in one store, and to that.
+
+use proptest::prelude::*;
+use xds_relay::releases::Act;
+
+use crate::support::replicas::Replicas;
+use crate::support::{CLUSTERS, SECOND};
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Set(u8),
+    SetAt(u8, u8),
+    Cut(u8, bool),
+    Expire,
+    Freeze(u8),
+    Unfreeze(u8),
+    Rollback(u8),
+    Move(u8, u8),
+    Snapshot,
+    Restore,
+    Start,
+    Tick,
+    Wait(u8),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let relay = 0..3u8;
+    prop_oneof![
+        4 => (1..6u8).prop_map(Event::Set),
+        2 => (relay.clone(), 1..6u8).prop_map(|(relay, body)| Event::SetAt(relay, body)),
+        2 => (relay.clone(), any::<bool>()).prop_map(|(relay, is)| Event::Cut(relay, is)),
+        2 => Just(Event::Expire),
+        1 => relay.clone().prop_map(Event::Freeze),
+        2 => relay.clone().prop_map(Event::Unfreeze),
+        1 => relay.clone().prop_map(Event::Rollback),
+        2 => (0..4u8, relay).prop_map(|(client, relay)| Event::Move(client, relay)),
+        1 => Just(Event::Snapshot),
+        1 => Just(Event::Restore),
+        1 => Just(Event::Start),
+        3 => Just(Event::Tick),
+        6 => (1..70u8).prop_map(Event::Wait),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Whatever happens, all that a client has is of one release that there was; and relays that hear each other agree.
+    #[test]
+    fn whatever_happens_clients_have_a_whole_release_and_relays_agree(events in proptest::collection::vec(event(), 1..24)) {
+        let files = |body: u8| [format!("a@{body}"), "b@0".to_owned(), format!("c-{body}@{body}")];
+        let set = |relays: &mut Replicas, only: Option<u8>, body: u8| {
+            let files = files(body);
+            let files: Vec<_> = files.iter().map(String::as_str).collect();
+            match only {
+                Some(relay) => relays.set_at(relay.into(), &files),
+                None => relays.set(&files),
+            }
+        };
+        let mut relays = Replicas::new(3, |_| {});
+        set(&mut relays, None, 1);
+        relays.advance(5);
+        let mut clients: Vec<_> = (0..4).map(|number: usize| {
+            relays.node(number % 3, &format!("n{number}"), if number == 0 { "canary" } else { "other" })
+        }).collect();
+        relays.advance(2);
+        let mut snapshot = relays.snapshot();
+        for event in events {
+            match event {
+                Event::Set(body) => set(&mut relays, None, body),
+                Event::SetAt(relay, body) => set(&mut relays, Some(relay), body),
+                Event::Cut(relay, is) => relays.cut_off(relay.into(), is),
+                Event::Expire => relays.expire(),
+                Event::Freeze(relay) => _ = relays.order(relay.into(), Act::Freeze),
+                Event::Unfreeze(relay) => _ = relays.order(relay.into(), Act::Unfreeze),
+                Event::Rollback(relay) => _ = relays.order(relay.into(), Act::Rollback { to: None }),
+                Event::Move(client, relay) => {
+                    let client = usize::from(client);
+                    relays.world.disconnect(clients[client]);
+                    let cluster = if client == 0 { "canary" } else { "other" };
+                    clients[client] = relays.node(relay.into(), &format!("n{client}"), cluster);
+                    relays.advance(1);
+                }
+                Event::Snapshot => snapshot = relays.snapshot(),
+                Event::Restore => relays.restore(&snapshot),
+                Event::Start if relays.seats.len() < 5 => {
+                    relays.start();
+                    let relay = relays.seats.len() - 1;
+                    set(&mut relays, Some(u8::try_from(relay).unwrap()), 1);
+                }
+                Event::Start => {}
+                // Nobody hears anything.
+                Event::Tick => relays.world.advance(SECOND),
+                Event::Wait(seconds) => relays.advance(seconds.into()),
+            }
+            for client in &clients {
+                let held = relays.world.clients[*client].held(CLUSTERS);
+                prop_assert!((1..6).any(|body| held == files(body)), "{:?}", held);
+            }
+        }
+        let all = relays.seats.len();
+        (0..all).for_each(|relay| relays.cut_off(relay, false));
+        relays.advance(12);
+        for relay in 1..all {
+            prop_assert_eq!(relays.control(0), relays.control(relay));
+        }
+    }
+}

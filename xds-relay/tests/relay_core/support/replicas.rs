@@ -1,0 +1,258 @@
+//! Relays that have their releases in one store, of which each may be cut off.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use xds_relay::config::Rollout;
+use xds_relay::relay_core::RolloutError;
+use xds_relay::releases::{Act, By, Control, Instance, Order, Stage, Stages, Transition, Turn, Turns, Who};
+use xds_relay::state::{Commit, Compare, Listing, Memory, Op, Revision, Store, StoreError, Watch};
+use xds_transport::wire::Node;
+
+use crate::support::{CLUSTERS, DELTA, Protocol, SECOND, World, file};
+
+const FILES: &str = "origins: [{name: files, files: .}]\n";
+
+/// What one relay has of the store that all have.
+#[derive(Clone)]
+pub(crate) struct Seat {
+    pub(crate) store: Arc<Mutex<Memory>>,
+    pub(crate) holder: Arc<Mutex<Option<u64>>>,
+    pub(crate) is_cut_off: Arc<AtomicBool>,
+    /// It was stopped for so long that it does not know what time it is.
+    pub(crate) believes: Arc<AtomicBool>,
+}
+
+static TURNS: AtomicU64 = AtomicU64::new(1);
+
+impl Seat {
+    fn memory(&self) -> Result<Memory, StoreError> {
+        match self.is_cut_off.load(Ordering::Relaxed) {
+            true => Err(StoreError::Away("it is cut off".to_owned())),
+            false => Ok(self.store.lock().unwrap().clone()),
+        }
+    }
+}
+
+impl Store for Seat {
+    fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+        self.memory()?.list(prefix)
+    }
+
+    fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
+        self.memory()?.watch(prefix, after)
+    }
+
+    fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
+        self.memory()?.commit(ops, compares)
+    }
+}
+
+impl Turns for Seat {
+    fn take(&self, key: &str, of: Instance) -> Result<Option<Box<dyn Turn>>, StoreError> {
+        let memory = self.memory()?;
+        let mut holder = self.holder.lock().unwrap();
+        if holder.is_some() {
+            return Ok(None);
+        }
+        let turn = TURNS.fetch_add(1, Ordering::Relaxed);
+        *holder = Some(turn);
+        let _ = memory.commit(&[Op::put(key, of.0.to_string())], &[]).unwrap();
+        Ok(Some(Box::new(Mine { seat: self.clone(), turn, key: key.to_owned() })))
+    }
+}
+
+/// A turn, which is over when its relay lets go of it, or it is [taken](Replicas::expire).
+pub(crate) struct Mine {
+    seat: Seat,
+    turn: u64,
+    key: String,
+}
+
+impl Mine {
+    fn is_over(&self) -> bool {
+        *self.seat.holder.lock().unwrap() != Some(self.turn)
+    }
+}
+
+impl Turn for Mine {
+    fn is_held(&self) -> bool {
+        self.seat.believes.load(Ordering::Relaxed) || !self.is_over()
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::new(Fenced { seat: self.seat.clone(), turn: self.turn })
+    }
+}
+
+pub(crate) struct Fenced {
+    seat: Seat,
+    turn: u64,
+}
+
+impl Store for Fenced {
+    fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+        self.seat.list(prefix)
+    }
+
+    fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
+        self.seat.watch(prefix, after)
+    }
+
+    fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
+        let memory = self.seat.memory()?;
+        let is_over = *self.seat.holder.lock().unwrap() != Some(self.turn);
+        if is_over { Err(StoreError::Fenced) } else { memory.commit(ops, compares) }
+    }
+}
+
+impl Drop for Mine {
+    /// It is given back, unless the store is away: then its time ends.
+    fn drop(&mut self) {
+        if let (Ok(memory), false) = (self.seat.memory(), self.is_over()) {
+            *self.seat.holder.lock().unwrap() = None;
+            let _ = memory.commit(&[Op::delete(&*self.key)], &[]).unwrap();
+        }
+    }
+}
+
+pub(crate) struct Replicas {
+    pub(crate) world: World,
+    pub(crate) store: Arc<Mutex<Memory>>,
+    pub(crate) holder: Arc<Mutex<Option<u64>>>,
+    pub(crate) seats: Vec<Seat>,
+    /// Of which of the stores that there were, one after the other, each is.
+    watches: Vec<(usize, Watch)>,
+    stores: usize,
+    rollout: Rollout,
+    pub(crate) protocol: Protocol,
+}
+
+impl Replicas {
+    /// Relays of the same files, of which the canaries are served what is new first.
+    pub(crate) fn new(relays: usize, change: impl FnOnce(&mut Rollout)) -> Self {
+        let stage = |who| Stage { who, hold: 60 * SECOND };
+        let canaries = Who::Match([("cluster".parse().unwrap(), "canary".to_owned())].into());
+        let mut rollout = Rollout::new(None, Stages::new([canaries, Who::Percent("100%".parse().unwrap())].map(stage)));
+        change(&mut rollout);
+        let (world, store, holder) = (World::empty(), Arc::default(), Arc::default());
+        let mut replicas =
+            Self { world, store, holder, seats: Vec::new(), watches: Vec::new(), stores: 0, rollout, protocol: DELTA };
+        (0..relays).for_each(|_| replicas.start());
+        replicas
+    }
+
+    /// One more relay, with the files that there are.
+    pub(crate) fn start(&mut self) {
+        let relay = self.world.add_relay(FILES, Vec::new());
+        let seat = Seat {
+            store: self.store.clone(),
+            holder: self.holder.clone(),
+            is_cut_off: Arc::default(),
+            believes: Arc::default(),
+        };
+        self.watches.push((self.stores, seat.watch("", seat.list("none").unwrap().revision).unwrap()));
+        let turns = Arc::new(seat.clone());
+        let core = &self.world.relays[relay].core;
+        core.roll_out_in_turn(self.rollout.clone(), turns.clone(), turns, self.world.now).unwrap();
+        self.seats.push(seat);
+    }
+
+    pub(crate) fn hear(&mut self) {
+        for (at, seat) in self.seats.iter().enumerate().filter(|(_, seat)| !seat.is_cut_off.load(Ordering::Relaxed)) {
+            let (core, now) = (&self.world.relays[at].core, self.world.now);
+            let (store, watch) = &mut self.watches[at];
+            let heard = if *store == self.stores { watch.next(Duration::ZERO) } else { Err(StoreError::Compacted) };
+            if let Ok(events) = heard {
+                core.hear_releases(&events, now);
+                continue;
+            }
+            self.watches[at] = (self.stores, seat.watch("", seat.list("none").unwrap().revision).unwrap());
+            core.read_releases_anew(now);
+        }
+        self.world.settle();
+    }
+
+    pub(crate) fn advance(&mut self, seconds: u32) {
+        for _ in 0..seconds {
+            self.hear();
+            self.world.advance(SECOND);
+        }
+        self.hear();
+    }
+
+    /// All relays have these files.
+    pub(crate) fn set(&mut self, files: &[&str]) {
+        (0..self.seats.len()).for_each(|relay| self.set_at(relay, files));
+    }
+
+    pub(crate) fn set_at(&mut self, relay: usize, files: &[&str]) {
+        let files = files.iter().map(|named| {
+            let (name, body) = named.split_once('@').unwrap();
+            file(CLUSTERS, name, body)
+        });
+        let (files, now) = (files.collect(), self.world.now);
+        self.world.relays[relay].core.set_files(0, files, now);
+        self.world.settle();
+    }
+
+    pub(crate) fn node(&mut self, relay: usize, id: &str, cluster: &str) -> usize {
+        let node = Node { id: id.into(), cluster: cluster.into(), ..Node::default() };
+        let client = self.world.client_with(relay, self.protocol, &node);
+        self.world.subscribe(client, CLUSTERS, &["*"]);
+        client
+    }
+
+    pub(crate) fn held<const N: usize>(&self, clients: [usize; N]) -> [String; N] {
+        clients.map(|client| self.world.clients[client].held(CLUSTERS).join(" "))
+    }
+
+    pub(crate) fn control(&self, relay: usize) -> Control {
+        self.world.relays[relay].core.release_control(None).unwrap()
+    }
+
+    pub(crate) fn order(&mut self, relay: usize, act: Act) -> Result<Transition, RolloutError> {
+        let order = Order::new(act, By::Person("ann".into()), "a test", self.world.wall());
+        let applied = self.world.relays[relay].core.order_release(None, &order, self.world.now);
+        self.world.settle();
+        Ok(applied?.transition)
+    }
+
+    pub(crate) fn cut_off(&self, relay: usize, is: bool) {
+        self.seats[relay].is_cut_off.store(is, Ordering::Relaxed);
+    }
+
+    pub(crate) fn publisher(&self) -> usize {
+        let is_his = |relay: &usize| {
+            let core = &self.world.relays[*relay].core;
+            let publisher = self.control(*relay).publisher().unwrap();
+            core.instance() == format!("{:016x}", publisher.instance.0)
+        };
+        (0..self.seats.len()).find(is_his).unwrap()
+    }
+
+    /// Whoever has the turn has been silent for too long.
+    pub(crate) fn expire(&self) {
+        let store = self.store.lock().unwrap().clone();
+        *self.holder.lock().unwrap() = None;
+        let entries = store.list("").unwrap().entries.into_iter();
+        if let Some(turn) = entries.into_iter().find(|entry| entry.key.ends_with("/pub")) {
+            let _ = store.commit(&[Op::delete(turn.key)], &[]).unwrap();
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> Vec<Op> {
+        let entries = self.store.lock().unwrap().list("").unwrap().entries.into_iter();
+        entries.map(|entry| Op::put(entry.key, entry.value)).collect()
+    }
+
+    /// The store is another one, in which this is.
+    pub(crate) fn restore(&mut self, snapshot: &[Op]) {
+        let restored = Memory::default();
+        let _ = restored.commit(snapshot, &[]).unwrap();
+        *self.store.lock().unwrap() = restored;
+        self.stores += 1;
+        self.expire();
+    }
+}
