@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use xds_relay::releases::{Act, Progress, Stages, Threshold, Transition};
+use xds_relay::releases::{Act, By, Order, Progress, Stages, Threshold, Transition};
 use xds_relay::state::{Op, Store as _};
 
 use crate::support::replicas::Replicas;
@@ -196,8 +196,8 @@ fn a_store_that_is_put_back_loses_nothing_that_a_relay_knows() {
         relays.restore(&snapshot);
         (0..2).for_each(|at| relays.cut_off(at, false));
         if orders_meanwhile {
-            // Before anybody has heard of it.
-            let _ = relays.order(0, Act::Hold);
+            // Before anybody has heard of it: what it changes would name what the store does not have.
+            relays.order(0, Act::Freeze).unwrap();
         }
         relays.advance(10);
         for (at, client) in clients.into_iter().enumerate() {
@@ -231,6 +231,26 @@ fn a_relay_that_started_after_a_store_was_put_back_is_told_by_the_others() {
     relays.advance(10);
     assert!((0..3).filter(|at| *at != publisher).all(|at| relays.control(at).frozen().is_some()));
     assert_eq!(relays.held([client]), ["a@1"]);
+}
+
+/// Whoever orders has a clock that is late, and what it began is long over by that of the publisher.
+#[test]
+fn a_stage_is_as_long_as_it_is_to_be_whatever_clocks_say() {
+    let mut relays = Replicas::new(2, |_| {});
+    relays.set(&["a@1"]);
+    let client = relays.node(0, "c", "other");
+    relays.advance(5);
+    relays.order(0, Act::Freeze).unwrap();
+    relays.set(&["a@2"]);
+    relays.advance(5);
+    let late = relays.world.wall() - 600 * SECOND;
+    let unfreeze = Order::new(Act::Unfreeze, By::Person("ann".into()), "a test", late);
+    let other = 1 - relays.publisher();
+    relays.world.relays[other].core.order_release(None, &unfreeze, relays.world.now).unwrap();
+    relays.advance(50);
+    assert_eq!(relays.held([client]), ["a@1"]);
+    relays.advance(20);
+    assert_eq!(relays.held([client]), ["a@2"]);
 }
 
 #[test]
