@@ -10,7 +10,7 @@ use super::contents::{Contents, Done};
 
 /// How long what removes much is held before it is listed again.
 pub(super) const HELD: Duration = Duration::from_secs(30);
-/// It removes more than so many keys, and more than one in five.
+/// It removes more than so many keys, and more than one in five; or all, of several.
 const MUCH: usize = 10;
 const ONE_IN: usize = 5;
 
@@ -83,8 +83,9 @@ impl Follower {
     /// Until when this removal is held, if it is: one that removes much counts once a second listing that is so much later says the
     /// same. What is gone beside it by then, if that is not much, was removed meanwhile.
     fn holds(&mut self, gone: BTreeSet<String>, now: Instant) -> Option<Instant> {
-        let good = if gone.len() > MUCH { self.contents.good() } else { 0 };
-        let is_much = |gone: usize| gone > MUCH && gone.saturating_mul(ONE_IN) > good;
+        let good = if gone.len() > 1 { self.contents.good() } else { 0 };
+        // All there was, be it little, is much.
+        let is_much = |gone: usize| (gone > MUCH && gone.saturating_mul(ONE_IN) > good) || (gone > 1 && gone >= good);
         if !is_much(gone.len()) {
             if self.held.take().is_some() {
                 tracing::info!("what was gone is there again");

@@ -158,6 +158,19 @@ fn what_is_lost_to_who_is_slow_is_listed_again() {
 }
 
 #[test]
+fn all_keys_that_are_gone_at_once_are_held_however_few_there_were() {
+    let mut world = World::of(3);
+    world.commit(&[0, 1, 2].map(|number| Op::delete(key(&format!("c{number:03}")))));
+    let watch = world.watch.as_mut().unwrap();
+    let events = watch.next(Duration::ZERO).unwrap();
+    assert_eq!(world.follower.told(&events, world.now), Some(Next::List(world.now + HELD)));
+    assert!(world.news().is_none());
+    world.now += HELD;
+    world.list();
+    assert_eq!(world.news().map(|names| names.len()), Some(0));
+}
+
+#[test]
 fn keys_that_are_deleted_one_by_one_go_at_once() {
     let mut world = World::of(50);
     for number in 0..50 {

@@ -59,11 +59,16 @@ pub(crate) struct Releases {
     has_changed: AtomicBool,
 }
 
+/// What is stable, and the candidate.
+type Named = (Option<Release>, Option<Release>);
+
 struct State {
     stored: Stored,
     settling: Settling,
     /// What the origin had when it was looked at last.
     seen: Option<Arc<Vec<Held>>>,
+    /// What was served when that changed.
+    named: Named,
     /// What is on the stable track.
     shown: Option<Release>,
     /// What is in the releases that are served, or were taken last.
@@ -119,6 +124,7 @@ impl Releases {
             stored,
             settling,
             seen: None,
+            named: (None, None),
             shown: None,
             contents: BTreeMap::new(),
             health: Health::default(),

@@ -195,6 +195,14 @@ impl Stored {
         self.releases.get(&release).is_some_and(|record| record.complete)
     }
 
+    /// Whether a release that is kept was taken before what is stable, or the candidate.
+    pub(crate) fn is_older(&self, release: Release) -> bool {
+        let number = |release: &Release| self.releases.get(release).map(|record| record.number);
+        let named = [self.control.stable, self.control.candidate.as_ref().map(|candidate| candidate.release)];
+        let latest = named.iter().flatten().filter_map(number).max();
+        number(&release).is_some_and(|of| Some(of) < latest)
+    }
+
     /// The releases that are kept, the latest first.
     pub fn releases(&self) -> Vec<Kept> {
         let mut whole: Vec<_> = self.releases.iter().filter(|(_, record)| record.complete).collect();

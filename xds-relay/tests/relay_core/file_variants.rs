@@ -1,12 +1,17 @@
 //! Variants of names that an origin of files has (TP2): who is served which.
 
+use std::sync::Arc;
+
 use xds_matcher::DynamicParameters;
+use xds_relay::config::Rollout;
 use xds_relay::relay_core::Held;
+use xds_relay::releases::Stages;
+use xds_relay::state::Memory;
 use xds_transport::wire::Node;
 use xdstp_cache::{Resource, Selector};
 
 use crate::parameters::{BOTH, constraints, sends, wants};
-use crate::support::{CLUSTERS, DELTA, Protocol, World, endpoints, frame};
+use crate::support::{CLUSTERS, DELTA, Protocol, SECOND, World, endpoints, frame};
 use crate::support::{ENDPOINTS, file};
 
 fn varied(of: &str, name: &str, variant: &str, body: &str) -> Held {
@@ -110,4 +115,25 @@ fn sets_of_parameters_are_bounded_for_files_too() {
     assert_eq!(held, ["1", "1", ""]);
     let told = world.clients[clients[2]].told.join("; ");
     assert!(told.starts_with("ended 8: ") && told.contains("limits.groups of the relay"), "{told}");
+}
+
+/// What is stable is kept with what each variant is for: the origin need not be there to say it.
+#[test]
+fn variants_of_what_is_stable_are_served_after_a_restart_without_an_origin() {
+    let (mut world, store) = (world(""), Arc::<Memory>::default());
+    let now = world.now;
+    let rollout = || Rollout::new(None, Stages::default());
+    world.relays[0].core.roll_out(rollout(), store.clone(), now).unwrap();
+    set(&mut world, ["prod", "test"].map(|env| varied(CLUSTERS, "cart", &format!("env={env}"), env)).into());
+    world.advance(5 * SECOND);
+    world.add_relay("origins: [{name: files, files: .}]\nnode_parameters: { env: cluster }", Vec::new());
+    world.relays[1].core.roll_out(rollout(), store, world.now).unwrap();
+    let clients = ["prod", "test", "qa"].map(|cluster| {
+        let node = Node { id: "n".into(), cluster: cluster.into(), ..Node::default() };
+        let client = world.client_with(1, DELTA, &node);
+        world.subscribe(client, CLUSTERS, &["cart"]);
+        client
+    });
+    world.advance(SECOND);
+    assert_eq!(clients.map(|client| world.clients[client].bodies(CLUSTERS).join(" ")), ["prod", "test", ""]);
 }

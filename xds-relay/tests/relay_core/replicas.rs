@@ -287,6 +287,26 @@ fn a_relay_that_takes_over_with_older_files_takes_nothing_back() {
     assert_eq!(relays.held(clients)[1 - first], "a@1 c@1", "that is news");
 }
 
+/// It is a release that there was, and it is what the origin has now.
+#[test]
+fn what_is_taken_back_while_nobody_publishes_is_taken_back_later() {
+    let mut relays = Replicas::new(2, |rollout| rollout.stages = Stages::default());
+    relays.set(&["a@1"]);
+    let client = relays.node(0, "c", "other");
+    relays.advance(5);
+    relays.set(&["a@2"]);
+    relays.advance(5);
+    let first = relays.publisher();
+    let there = relays.node(1 - first, "d", "other");
+    relays.cut_off(first, true);
+    relays.set_at(1 - first, &["a@1"]);
+    relays.advance(5);
+    assert_eq!(relays.held([client, there]), ["a@2"; 2], "it is not this one's turn");
+    relays.expire();
+    relays.advance(10);
+    assert_eq!(relays.held([there]), ["a@1"]);
+}
+
 /// What cannot be read is served to nobody, and nobody counts as served it.
 #[test]
 fn a_candidate_that_cannot_be_read_yet_is_served_later() {

@@ -1,5 +1,6 @@
 //! What is to be done to keys, and what comes of it.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -33,8 +34,18 @@ type Change = (Op, Compare);
 enum Failure {
     Print(io::Error),
     Store(StoreError),
-    TooLarge { changes: usize, pieces: usize },
+    TooLarge {
+        changes: usize,
+        pieces: usize,
+    },
     Conflict,
+    /// Somebody else wrote a key meanwhile.
+    Changed(String),
+    /// No transaction takes it.
+    ValueTooLarge {
+        key: String,
+        most: usize,
+    },
 }
 
 /// What is done, in numbers.
@@ -64,6 +75,13 @@ pub(super) fn make(store: &impl Store, wanted: &Wanted, how: How<'_>) -> io::Res
             );
             (words, exit::wrong())
         }
+        Err(Failure::Changed(key)) => {
+            (format!("somebody else wrote {}{key} meanwhile: look at it, and begin anew", how.prefix), exit::wrong())
+        }
+        Err(Failure::ValueTooLarge { key, most }) => (
+            format!("{}{key}: etcd takes {most} bytes in one transaction, and this is more", how.prefix),
+            exit::wrong(),
+        ),
         Err(Failure::Conflict) => ("others write these keys at the same time".to_owned(), exit::wrong()),
         Err(Failure::Store(error @ (StoreError::Away(_) | StoreError::Unsure(_)))) => {
             (format!("etcd: {error}"), exit::unknown())
@@ -98,12 +116,20 @@ fn try_make(
     how: How<'_>,
     (out, count): (&mut impl Write, &mut Count),
 ) -> Result<(), Failure> {
+    let mut first = HashMap::new();
     for _ in 0..ATTEMPTS {
         let mut changes = Vec::new();
         (count.unchanged, count.absent) = (0, 0);
         for (key, value) in wanted {
             match change(store, key, value.as_ref()).map_err(Failure::Store)? {
-                Some(change) => changes.push(change),
+                Some(change) => {
+                    // Whoever wrote it since did not know of this, and this not of that.
+                    let Compare { key, revision, .. } = &change.1;
+                    if *first.entry(key.clone()).or_insert(*revision) != *revision {
+                        return Err(Failure::Changed(key.clone()));
+                    }
+                    changes.push(change);
+                }
                 None if value.is_some() => count.unchanged += 1,
                 None => count.absent += 1,
             }
@@ -112,6 +138,10 @@ fn try_make(
         // What an attempt before did is not unchanged.
         count.unchanged = count.unchanged.saturating_sub(count.put);
         count.absent = count.absent.saturating_sub(count.removed);
+        let most = store.limits().bytes;
+        if let Some((op, _)) = changes.iter().find(|change| size(change) > most) {
+            return Err(Failure::ValueTooLarge { key: op.key().to_owned(), most });
+        }
         let pieces = pieces(changes, store.limits());
         if pieces.len() > 1 && !how.in_pieces {
             return Err(Failure::TooLarge { changes: all, pieces: pieces.len() });
@@ -169,9 +199,7 @@ fn pieces(changes: Vec<Change>, limits: Limits) -> Vec<Vec<Change>> {
     let most = limits.ops.min(limits.compares);
     let mut bytes = usize::MAX;
     for change in changes {
-        let (op, compare) = &change;
-        let value = if let Op::Put(_, value) = op { value.len() } else { 0 };
-        let size = op.key().len() + value + compare.key.len();
+        let size = size(&change);
         match pieces.last_mut() {
             Some(piece) if piece.len() < most && bytes.saturating_add(size) <= limits.bytes => {
                 bytes += size;
@@ -186,14 +214,77 @@ fn pieces(changes: Vec<Change>, limits: Limits) -> Vec<Vec<Change>> {
     pieces
 }
 
+fn size((op, compare): &Change) -> usize {
+    let value = if let Op::Put(_, value) = op { value.len() } else { 0 };
+    op.key().len() + value + compare.key.len()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use xdstp_client::state::{Listing, Memory, Watch};
+
     use super::*;
 
     fn limits(ops: usize, bytes: usize) -> Limits {
         let mut limits = Limits::default();
         (limits.ops, limits.compares, limits.bytes) = (ops, ops, bytes);
         limits
+    }
+
+    /// A store in which somebody else puts a key before each commit, so many times.
+    struct Busy {
+        inner: Memory,
+        key: &'static str,
+        left: Mutex<usize>,
+    }
+
+    impl Store for Busy {
+        fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+            self.inner.list(prefix)
+        }
+
+        fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
+            self.inner.watch(prefix, after)
+        }
+
+        fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
+            let mut left = self.left.lock().unwrap();
+            if *left > 0 {
+                *left -= 1;
+                let _ = self.inner.commit(&[Op::put(self.key, "theirs")], &[])?;
+            }
+            self.inner.commit(ops, compares)
+        }
+
+        fn limits(&self) -> Limits {
+            limits(5, 100)
+        }
+    }
+
+    fn made(key: &'static str, busy: &'static str, value: &'static [u8]) -> (Result<(), Failure>, Option<Bytes>) {
+        let key: Key = key.parse().unwrap();
+        let store = Busy { inner: Memory::default(), key: busy, left: Mutex::new(1) };
+        let how = How { prefix: "", dry_run: false, in_pieces: true };
+        let wanted = vec![(key.clone(), Some(Bytes::from_static(value)))];
+        let made = try_make(&store, &wanted, how, (&mut Vec::new(), &mut Count::default()));
+        let there = store.inner.list(&key.to_string()).unwrap().entries.pop();
+        (made, there.map(|entry| entry.value))
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_meanwhile_is_not_written_over() {
+        const KEY: &str = "res/envoy.config.cluster.v3.Cluster/a";
+        let (done, there) = made(KEY, KEY, b"mine");
+        assert!(matches!(done, Err(Failure::Changed(key)) if key == KEY));
+        assert_eq!(there.as_deref(), Some(&b"theirs"[..]));
+        let (done, there) = made(KEY, "elsewhere", b"mine");
+        assert!(done.is_ok() && there.as_deref() == Some(b"mine"));
+        let (done, there) = made(KEY, KEY, b"theirs");
+        assert!(done.is_ok() && there.as_deref() == Some(b"theirs"), "it is as it is to be");
+        let (done, there) = made(KEY, "elsewhere", &[b'x'; 100]);
+        assert!(matches!(done, Err(Failure::ValueTooLarge { .. })) && there.is_none());
     }
 
     #[test]

@@ -10,10 +10,10 @@ use xdstp_uri::ResourceName;
 use super::health::Look;
 use super::served_content::Content;
 use super::tally::Tally;
-use super::{Releases, State};
+use super::{Named, Releases, State};
 use crate::lock::lock;
 use crate::releases::{
-    Act, By, Candidate, Difference, Item, Manifest, OnHalt, Order, Progress, Publisher, StoredError,
+    Act, By, Candidate, Difference, Item, Manifest, OnHalt, Order, Progress, Publisher, Stored, StoredError,
 };
 
 impl Releases {
@@ -62,6 +62,7 @@ impl Releases {
             state.settling.changed(now);
             state.seen = Some(content.clone());
             state.turn.is_inherited = false;
+            state.named = named(&state.stored);
         }
         // Who has the turn later takes what is there then, and has been for long.
         if !is_publisher || !state.settling.handle_timeout(now) {
@@ -84,8 +85,10 @@ impl Releases {
             items.iter().zip(&held).map(|(item, held)| (item.body, held.2.value.any())).collect();
         let manifest = Manifest::new(items.iter().cloned());
         let release = manifest.release();
-        // What was taken before by another relay is no news of this one, whose files may be late.
-        if state.turn.is_inherited && state.stored.has(release) {
+        // Older than what another relay took since this one's origin changed: its files are late, and no news.
+        let is_late = state.named != named(&state.stored) && state.stored.is_older(release);
+        if state.turn.is_inherited && is_late {
+            tracing::warn!(scope = self.rollout.scope(), %release, "what the origin has was released before what is, and is not again");
             return Ok(());
         }
         let publisher = self.publisher(state, wall)?;
@@ -115,7 +118,11 @@ impl Releases {
         for content in contents {
             let bodies: HashMap<_, _> = content.bodies().collect();
             let body = |item: &Item| bodies.get(&item.body).cloned();
-            state.stored.put_back(&content.manifest, self.origin.kind(), wall, &body)?;
+            match state.stored.put_back(&content.manifest, self.origin.kind(), wall, &body) {
+                // Something of it was left out here: others may have all of it.
+                Err(error @ StoredError::NoBody { .. }) => tracing::error!("a release is not put back: {error}"),
+                put_back => put_back?,
+            }
         }
         state.stored.put_control_back(&self.rollout.stages)?;
         tracing::warn!(
@@ -176,4 +183,10 @@ impl Releases {
         tracing::info!(scope = self.rollout.scope(), %release, "{}: {why}", done.transition);
         Ok(())
     }
+}
+
+/// What was served when the origin changed last: what is published later by another relay is newer.
+fn named(stored: &Stored) -> Named {
+    let control = stored.control();
+    (control.stable(), control.candidate().map(|candidate| candidate.release))
 }

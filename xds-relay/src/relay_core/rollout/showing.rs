@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use xds_transport::Frame;
+use xdstp_cache::Variant;
 use xdstp_client::federation::Held;
 
 use super::health::Heard;
@@ -65,7 +66,8 @@ impl Releases {
                     (release, track, content)
                 }));
             }
-            state.contents.retain(|release, _| Some(*release) == is_stable || Some(*release) == is_candidate);
+            let shown = state.shown;
+            state.contents.retain(|release, _| [is_stable, is_candidate, shown].contains(&Some(*release)));
             self.serve(control, (told, reader), candidate.as_ref()).map(|Left { heard, candidate: before }| {
                 let begins = candidate.as_ref().and_then(|shown| Some(shown.as_ref()?.0));
                 state.health.hear(heard, now);
@@ -120,7 +122,7 @@ impl Releases {
         for (item, body) in manifest.items().iter().zip(bodies) {
             match self.held(item, body) {
                 Some(one) => held.push(one),
-                // What a variant is for is not kept as more than text: the origin of this relay is to say it, too.
+                // What a variant is for is kept as text, which not every one is read from: the origin of this relay is to say it, too.
                 None if state.shown.is_some() && self.turns.are_shared() => {
                     return Err(StoredError::NoBody { type_url: item.type_url.to_string(), name: item.name.clone() });
                 }
@@ -140,13 +142,14 @@ impl Releases {
         Some((item.type_url.clone(), name, frame.into_resource(Some(item.version.clone()))))
     }
 
-    /// The variant of that text, if the origin has it still.
-    fn variant(&self, item: &Item, text: &str) -> Option<xdstp_cache::Variant> {
-        let content = self.origin.content()?;
+    /// The variant of that text: as the origin has it, if it has it still, and else as such texts are read.
+    fn variant(&self, item: &Item, text: &str) -> Option<Variant> {
+        let content = self.origin.content().unwrap_or_default();
         let mut of_name =
             content.iter().filter(|(type_url, name, _)| *type_url == item.type_url && name.as_str() == item.name);
-        of_name.find_map(|(.., resource)| {
+        let of_origin = of_name.find_map(|(.., resource)| {
             resource.value.variant().filter(|variant| variant.to_string() == text).map(|variant| (**variant).clone())
-        })
+        });
+        of_origin.or_else(|| text.parse().ok().map(Variant::Constraints))
     }
 }

@@ -24,6 +24,9 @@ impl Stored {
         release: Release,
         has: &dyn Fn(BodyHash) -> Option<Bytes>,
     ) -> Result<(Manifest, Vec<Bytes>), StoredError> {
+        if self.is_unread && !self.has(release) {
+            self.read_content()?;
+        }
         self.read_parts(release)?;
         let manifest = self.manifest(release)?;
         let known = |stored: &Self, item: &Item| has(item.body).or_else(|| stored.seen.of(item.body).cloned());

@@ -55,8 +55,12 @@ impl Stored {
     /// # Errors
     /// The store cannot be written. Others were faster: they are heard.
     pub(crate) fn put_control_back(&mut self, stages: &Stages) -> Result<(), StoredError> {
-        let (control, done) = self.with_unsaved(stages);
-        if self.commit_anyhow(&control, &done)? { Ok(()) } else { Err(StoredError::Contended) }
+        let (control, unsaved) = (self.base.clone(), std::mem::take(&mut self.unsaved));
+        let done = self.commit_anyhow(&control, &[]);
+        // What was ordered meanwhile is written as what is ordered when the store is back.
+        self.unsaved = unsaved;
+        (self.control, _) = self.with_unsaved(stages);
+        if done? { Ok(()) } else { Err(StoredError::Contended) }
     }
 
     /// Who has this key publishes.

@@ -118,8 +118,11 @@ impl Stored {
         let store = if self.went_back { &self.store } else { &self.writer };
         let mut batch = Batch::new(&**store, Compare::unchanged(self.keys.control(), self.revision));
         ops.into_iter().try_for_each(|op| batch.add(op))?;
-        // Nobody else writes what this one does: what is heard of it later is known.
-        self.floor = batch.write()?.unwrap_or_default().max(self.floor);
+        let written = batch.write()?.unwrap_or_default();
+        // Nobody else writes what the publisher does: what is heard of it later is known. What is put back several may write.
+        if !self.went_back {
+            self.floor = written.max(self.floor);
+        }
         Ok(())
     }
 }
