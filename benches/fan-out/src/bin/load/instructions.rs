@@ -1,4 +1,5 @@
-//! How many instructions of its own a server takes, the same on a busy machine: callgrind counts them.
+//! How many instructions of its own a server takes: callgrind counts them. On a busy machine a server is at it for longer, and what
+//! it does by time, or when it is woken once more, only adds: where there is a goal, the least of three counts is taken of each load.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,6 +54,9 @@ static PARTS: [Part; 4] = {
     ]
 };
 
+/// How often a load is counted that has a goal.
+const COUNTS: usize = 3;
+
 #[derive(Args)]
 pub(crate) struct Instructions {
     #[command(flatten)]
@@ -81,14 +85,25 @@ impl Instructions {
                 continue;
             }
             for &kind in kinds {
-                let each = (self.count(kind, *second).await? - self.count(kind, *first).await?) / *times as f64;
                 let goal = goal.filter(|_| kind == Kind::Relay);
+                let counts = if goal.is_some() { COUNTS } else { 1 };
+                let (least, more) = (self.least(kind, *first, counts).await?, self.least(kind, *second, counts).await?);
+                let each = (more - least) / *times as f64;
                 let told = goal.map_or_else(String::new, |goal| goal.to_string());
                 println!("| {what} | {} | {each:.0} | {told} |", kind.name());
                 missed += usize::from(goal.is_some_and(|goal| each > goal));
             }
         }
         if missed > 0 && !self.report { Err("MISSED: the goal for instructions".into()) } else { Ok(()) }
+    }
+
+    /// The least of so many counts.
+    async fn least(&self, kind: Kind, load: Load, counts: usize) -> Result<f64, Error> {
+        let mut least = f64::INFINITY;
+        for _ in 0..counts {
+            least = least.min(self.count(kind, load).await?);
+        }
+        Ok(least)
     }
 
     /// The instructions of a server from its start to its end.
