@@ -137,6 +137,16 @@ def revision(envoy):
     return int(names[0].removeprefix("revision-")) if len(names) == 1 else None
 
 
+def serving(bed):
+    """Two relays with a canary each, which take requests."""
+    fleet = Fleet(bed)
+    envoys = [fleet.envoy(at, f"canary-{at}", "canary") for at in range(2)]
+    have(1, envoys)
+    fleet.agree()
+    fleet.serves()
+    return fleet, envoys
+
+
 @scenario(needs_relay=True, needs_programs=True, alone=True)
 def what_any_canary_refuses_halts_on_all_relays_and_envoys_may_move(bed):
     """Each relay has canaries; only those of one refuse, and it is the other one that publishes."""
@@ -174,11 +184,7 @@ def what_any_canary_refuses_halts_on_all_relays_and_envoys_may_move(bed):
 @scenario(needs_relay=True, needs_programs=True, alone=True)
 def another_relay_publishes_within_five_seconds_of_a_crash(bed):
     """The relay that publishes is killed; its Envoys go to the other one, and what is new then reaches the canaries."""
-    fleet = Fleet(bed)
-    envoys = [fleet.envoy(at, f"canary-{at}", "canary") for at in range(2)]
-    have(1, envoys)
-    fleet.agree()
-    fleet.serves()
+    fleet, envoys = serving(bed)
     dead = fleet.publisher()
     left = 1 - dead
     fleet.relays[dead].kill()
@@ -199,11 +205,7 @@ def another_relay_publishes_within_five_seconds_of_a_crash(bed):
 @scenario(needs_relay=True, needs_programs=True, alone=True)
 def etcd_loses_its_leader_its_quorum_and_its_past(bed):
     """What Envoys have is served all along; what is ordered meanwhile holds, and what was ordered is not forgotten."""
-    fleet = Fleet(bed)
-    envoys = [fleet.envoy(at, f"canary-{at}", "canary") for at in range(2)]
-    have(1, envoys)
-    fleet.agree()
-    fleet.serves()
+    fleet, envoys = serving(bed)
     snapshot = bed.folder / "snapshot"
     fleet.etcd.save(snapshot)
 
@@ -239,11 +241,7 @@ def etcd_loses_its_leader_its_quorum_and_its_past(bed):
 @scenario(needs_relay=True, needs_programs=True, alone=True)
 def a_relay_that_is_cut_off_serves_what_it_knows(bed):
     """The relay that publishes is cut off from etcd for longer than its lease: another one publishes, and no two at once."""
-    fleet = Fleet(bed)
-    envoys = [fleet.envoy(at, f"canary-{at}", "canary") for at in range(2)]
-    have(1, envoys)
-    fleet.agree()
-    fleet.serves()
+    fleet, envoys = serving(bed)
     cut = fleet.publisher()
     for cable in fleet.cables[cut]:
         cable.cut()
@@ -264,11 +262,7 @@ def a_relay_that_is_cut_off_serves_what_it_knows(bed):
 def a_relay_that_was_stopped_and_goes_on_publishes_nothing_late(bed):
     """The relay that publishes is stopped for longer than its lease; meanwhile another one publishes, and what the first had in
     hand when it goes on is not done."""
-    fleet = Fleet(bed)
-    envoys = [fleet.envoy(at, f"canary-{at}", "canary") for at in range(2)]
-    have(1, envoys)
-    fleet.agree()
-    fleet.serves()
+    fleet, envoys = serving(bed)
     stopped = fleet.publisher()
     fleet.relays[stopped].process.child.send_signal(signal.SIGSTOP)
     fleet.move(envoys[stopped], 1 - stopped)
@@ -286,11 +280,7 @@ def a_relay_that_was_stopped_and_goes_on_publishes_nothing_late(bed):
 @scenario(needs_relay=True, needs_programs=True, alone=True)
 def what_etcd_has_forgotten_is_read_anew(bed):
     """Two of three members are dead, and when they are back etcd is compacted while a relay is cut off: it cannot hear what was done."""
-    fleet = Fleet(bed)
-    envoys = [fleet.envoy(at, f"canary-{at}", "canary") for at in range(2)]
-    have(1, envoys)
-    fleet.agree()
-    fleet.serves()
+    fleet, envoys = serving(bed)
     for at in (1, 2):
         fleet.etcd.processes[at].kill()
     fleet.write(2)
