@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Weak};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use xdstp_client::state::{Etcd, Lease, Store, StoreError, Watch};
 
@@ -63,7 +63,9 @@ impl Following {
                 Ok(events) if events.is_empty() => {}
                 Ok(events) => {
                     let Some(core) = core.upgrade() else { return };
-                    core.hear_releases(&events, Instant::now());
+                    if core.hear_releases(&events, Instant::now()) {
+                        core.release(Instant::now(), SystemTime::now());
+                    }
                 }
                 Err(error) => {
                     tracing::warn!("what other relays do with releases was not heard, and is read: {error}");

@@ -76,11 +76,13 @@ impl RelayCore {
         }
     }
 
-    /// Other relays did that in the store of releases: clients are served as it says.
-    pub fn hear_releases(&self, events: &[Event], now: Instant) {
+    /// Other relays did that in the store of releases: clients are served as it says. Whether nobody publishes any more: who
+    /// [goes on](Self::release) at once may.
+    pub fn hear_releases(&self, events: &[Event], now: Instant) -> bool {
         let all = lock(&self.releases).clone();
-        all.iter().for_each(|releases| releases.hear(events, now));
+        let is_free = all.iter().map(|releases| releases.hear(events, now)).fold(false, |any, one| any | one);
         self.look_at_tracks(false);
+        is_free
     }
 
     /// Reads the releases anew: what others did may not have been heard. Whether the store answered.

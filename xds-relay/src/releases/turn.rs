@@ -6,7 +6,41 @@ use xdstp_client::state::{Store, StoreError};
 
 use crate::releases::act::Instance;
 
-/// Whose turn it is to publish, among the relays that have their releases in one store.
+/// Whose turn it is to publish, among the relays that have their releases in one store: of [`Etcd`](xdstp_client::state::Etcd) it is
+/// who has a lease. A program may have a store of its own that says it otherwise:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use xds_relay::releases::{Instance, Turn, Turns};
+/// use xds_relay::state::{Memory, Store, StoreError};
+///
+/// /// Relays of one process: the first publishes, and the others do not.
+/// struct First(Memory, Instance);
+///
+/// impl Turns for First {
+///     fn take(&self, _: &str, instance: Instance) -> Result<Option<Box<dyn Turn>>, StoreError> {
+///         Ok((instance == self.1).then(|| Box::new(Always(self.0.clone())) as Box<dyn Turn>))
+///     }
+/// }
+///
+/// struct Always(Memory);
+///
+/// impl Turn for Always {
+///     fn is_held(&self) -> bool {
+///         true
+///     }
+///
+///     fn store(&self) -> Arc<dyn Store> {
+///         Arc::new(self.0.clone())
+///     }
+/// }
+///
+/// let turns = First(Memory::default(), Instance(1));
+/// assert!(turns.take("a", Instance(1))?.is_some_and(|turn| turn.is_held()));
+/// assert!(turns.take("a", Instance(2))?.is_none());
+/// # Ok::<(), StoreError>(())
+/// ```
 pub trait Turns: Send + Sync + 'static {
     /// Takes the turn of a key, if nobody has it. It is over when this relay has been silent for some seconds.
     ///

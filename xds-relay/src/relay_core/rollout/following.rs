@@ -9,8 +9,9 @@ use crate::lock::lock;
 use crate::releases::{Instance, StoredError};
 
 impl Releases {
-    /// What was done in the store, as it is heard: it is served, if it says so.
-    pub(in crate::relay_core) fn hear(&self, events: &[Event], now: Instant) {
+    /// What was done in the store, as it is heard: it is served, if it says so. Whether nobody publishes any more.
+    pub(in crate::relay_core) fn hear(&self, events: &[Event], now: Instant) -> bool {
+        let mut is_free = false;
         let _ = self.learn(now, |state| {
             for event in events {
                 if let Some(of) = state.stored.tally_of(event.op.key()) {
@@ -20,9 +21,11 @@ impl Releases {
             let (heard, control) = state.stored.hear(events, &self.rollout.stages);
             if heard.is_free {
                 state.turn.is_free();
+                is_free = true;
             }
             control
         });
+        is_free
     }
 
     /// Something was done that was not heard. Whether the store answered.

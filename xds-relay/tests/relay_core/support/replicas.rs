@@ -165,7 +165,7 @@ impl Replicas {
             let (store, watch) = &mut self.watches[at];
             let heard = if *store == self.stores { watch.next(Duration::ZERO) } else { Err(StoreError::Compacted) };
             if let Ok(events) = heard {
-                core.hear_releases(&events, now);
+                let _ = core.hear_releases(&events, now);
                 continue;
             }
             self.watches[at] = (self.stores, seat.watch("", seat.list("none").unwrap().revision).unwrap());
