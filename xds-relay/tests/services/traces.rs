@@ -16,6 +16,7 @@ use xds_transport::Protocol;
 use xds_transport::wire::{Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryResponse, Node};
 
 use crate::Running;
+use crate::pages::page;
 use crate::stream::{Call, Origin, framed, in_time};
 
 const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
@@ -85,6 +86,17 @@ pub(crate) async fn answer(call: &mut Call, accepts: bool) {
     call.sending.send_data(framed(&request.encode_to_vec()), false).unwrap();
 }
 
+/// The relay has read so many ACKs. What comes on another connection may be read before what was sent earlier.
+async fn has_heard(relay: &Running, acks: u32) {
+    let is_heard = async || {
+        let (_, metrics) = page(relay, "/metrics").await;
+        let counts = metrics.lines().filter(|line| line.starts_with("xds_relay_downstream_acks_total{"));
+        let counts = counts.filter_map(|line| line.rsplit(' ').next()?.parse::<u32>().ok());
+        counts.sum::<u32>() >= acks
+    };
+    in_time(async { while !is_heard().await {} }).await;
+}
+
 fn said(span: &Span, key: &str) -> String {
     let found = span.attributes.iter().find(|of| of.key == key).and_then(|of| of.value.clone()?.value);
     found
@@ -120,11 +132,14 @@ async fn an_update_is_a_trace_with_a_span_for_each_client_it_is_sent_to_and_each
         let mut answers = served.respond();
         say(&mut answers, "1");
         answer(&mut a, true).await;
+        has_heard(&relay, 1).await;
         let mut b = client(&relay, "b").await;
         // It was there when this one came: nothing that anybody waited for.
         answer(&mut b, true).await;
+        has_heard(&relay, 2).await;
         say(&mut answers, "2");
         answer(&mut a, true).await;
+        has_heard(&relay, 3).await;
         answer(&mut b, false).await;
         relay.stop();
         in_time(async {
