@@ -18,10 +18,10 @@ impl Releases {
                     self.hear_tally(state, of, value_of(&event.op), now);
                 }
             }
-            let (heard, control) = state.stored.hear(events, &self.rollout.stages);
-            if heard.is_free {
+            let control;
+            (is_free, control) = state.stored.hear(events, &self.rollout.stages);
+            if is_free {
                 state.turn.is_free();
-                is_free = true;
             }
             control
         });

@@ -152,7 +152,8 @@ impl Releases {
         wall: SystemTime,
     ) -> Result<(), StoredError> {
         let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
-        self.tell_others(state, candidate, now)?;
+        let tally = candidate.and_then(|release| state.health.tally(release, &state.tallies.missed(release), now));
+        self.tell_others(state, tally.as_ref(), now)?;
         state.stored.flush(&self.rollout.stages)?;
         if !is_publisher {
             return Ok(());
@@ -165,8 +166,8 @@ impl Releases {
             return Ok(());
         }
         let checked = self.checked(release, now);
-        let missed = state.tallies.missed(release);
-        let tally = state.health.tally(release, &missed, now).unwrap_or_else(|| Tally::of(release));
+        // What was told to the store just now may have changed which it is.
+        let tally = tally.filter(|tally| tally.is_of(release)).unwrap_or_else(|| Tally::of(release));
         let halts = state.tallies.halts(&tally, release, &self.rollout.halt, now);
         let halts = halts.or_else(|| checked.clone().err());
         // The clock of another relay may have begun the stage.

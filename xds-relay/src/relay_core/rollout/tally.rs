@@ -67,7 +67,7 @@ impl Tally {
         Self { release: release.as_bytes().to_vec(), ..Self::default() }
     }
 
-    fn is_of(&self, release: Release) -> bool {
+    pub(super) fn is_of(&self, release: Release) -> bool {
         self.release == release.as_bytes()
     }
 

@@ -100,25 +100,21 @@ impl Releases {
     pub(super) fn tell_others(
         &self,
         state: &mut State,
-        candidate: Option<Release>,
+        tally: Option<&Tally>,
         now: Instant,
     ) -> Result<(), StoredError> {
         if !self.turns.are_shared() {
             return Ok(());
         }
-        let tally = candidate.and_then(|release| {
-            let missed = state.tallies.missed(release);
-            state.health.tally(release, &missed, now)
-        });
         let my = &mut state.turn;
-        let is_told = match (&my.told, &tally) {
+        let is_told = match (&my.told, tally) {
             (None, None) => true,
             (Some((at, told)), Some(tally)) => told == tally && now.saturating_duration_since(*at) < tally::AGAIN,
             _ => false,
         };
         if !is_told {
-            state.stored.tell(self.instance, tally.as_ref())?;
-            my.told = tally.map(|tally| (now, tally));
+            state.stored.tell(self.instance, tally)?;
+            my.told = tally.map(|tally| (now, tally.clone()));
         }
         Ok(())
     }

@@ -14,24 +14,17 @@ use crate::releases::stage::Stages;
 use crate::releases::stored::error::{Damage, StoredError};
 use crate::releases::stored::{Stored, bodies_of};
 
-/// What somebody else did, of what is to be done about it at once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HeardOf {
-    /// Nobody publishes.
-    pub(crate) is_free: bool,
-}
-
 impl Stored {
     /// What was done to the keys of the scope, in the order of revisions; events of others are not looked at. What is known
-    /// already changes nothing.
+    /// already changes nothing. Whether nobody publishes any more.
     ///
     /// # Errors
     /// The control value is damaged. What is known holds on, and all else was heard.
-    pub(crate) fn hear(&mut self, events: &[Event], stages: &Stages) -> (HeardOf, Result<(), StoredError>) {
-        let (mut heard, mut heard_control) = (HeardOf::default(), Ok(()));
+    pub(crate) fn hear(&mut self, events: &[Event], stages: &Stages) -> (bool, Result<(), StoredError>) {
+        let (mut is_free, mut heard_control) = (false, Ok(()));
         for event in events {
             match self.keys.kind(event.op.key()) {
-                Some(Kind::Turn) => heard.is_free = matches!(event.op, Op::Delete(_)),
+                Some(Kind::Turn) => is_free = matches!(event.op, Op::Delete(_)),
                 Some(Kind::Control) if event.revision > self.revision => heard_control = self.hear_control(event),
                 Some(kind @ (Kind::Release | Kind::Part | Kind::Body(_))) if event.revision > self.floor => {
                     self.hear_content(kind, event);
@@ -42,7 +35,7 @@ impl Stored {
         // They are whole revisions, and may be told twice.
         self.floor = events.last().map_or(0, |event| event.revision).max(self.floor);
         (self.control, _) = self.with_unsaved(stages);
-        (heard, heard_control)
+        (is_free, heard_control)
     }
 
     /// Whether the store was put back to what it was, which nobody has mended yet.
