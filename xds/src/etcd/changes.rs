@@ -1,6 +1,7 @@
 //! What is to be done to keys, and what comes of it.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -8,8 +9,9 @@ use bytes::Bytes;
 use xds_relay::etcd_origin::Key;
 use xdstp_client::state::{Commit, Compare, Limits, Op, Revision, Store, StoreError};
 
+use super::cluster;
 use crate::exit;
-use crate::show::{complain, visible};
+use crate::show::{complain, unless_closed, visible};
 
 /// How often it is begun anew because somebody else wrote meanwhile.
 const ATTEMPTS: usize = 5;
@@ -58,8 +60,20 @@ struct Count {
     revision: Option<Revision>,
 }
 
+/// Does it in a cluster, if it is good what is wanted; what is not is wrong usage.
+pub(super) fn run_on(
+    cluster: &cluster::Args,
+    wanted: Result<Wanted, Box<dyn Error>>,
+    how: How<'_>,
+) -> Result<ExitCode, Box<dyn Error>> {
+    match wanted.and_then(|wanted| Ok((wanted, cluster.open()?))) {
+        Ok((wanted, store)) => unless_closed(make(&store, &wanted, how)),
+        Err(error) => Ok(exit::usage(&*error)),
+    }
+}
+
 /// Does it, and says so. 0: it is so now; 1: it is not, or what was to go was not there; 3: nobody answers, and it may be so.
-pub(super) fn make(store: &impl Store, wanted: &Wanted, how: How<'_>) -> io::Result<ExitCode> {
+fn make(store: &impl Store, wanted: &Wanted, how: How<'_>) -> io::Result<ExitCode> {
     let (mut out, mut count) = (io::stdout().lock(), Count::default());
     let made = try_make(store, wanted, how, (&mut out, &mut count));
     let is_some_done = count.put + count.removed > 0 && !how.dry_run;

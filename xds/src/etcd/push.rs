@@ -8,11 +8,9 @@ use xds_relay::etcd_origin::encode;
 use xds_relay::file_origin::{Descriptors, load_embedded, resource_files};
 use xds_transport::TypeRules;
 
-use super::changes::{How, Wanted, make};
+use super::changes::{How, Wanted, run_on};
 use super::cluster;
-use crate::exit;
 use crate::input::read_file;
-use crate::show::unless_closed;
 
 /// Put resources of files into etcd, for relays that have it as an origin: 0 if they are there, 1 if not, 2 if a file is not good,
 /// 3 if nobody answers
@@ -42,12 +40,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
-    let (wanted, store) = match args.read().and_then(|wanted| Ok((wanted, args.cluster.open()?))) {
-        Ok(read) => read,
-        Err(error) => return Ok(exit::usage(&*error)),
-    };
     let how = How { prefix: &args.cluster.prefix, dry_run: args.dry_run, in_pieces: args.in_pieces };
-    unless_closed(make(&store, &wanted, how))
+    run_on(&args.cluster, args.read(), how)
 }
 
 impl Args {

@@ -6,11 +6,9 @@ use std::process::ExitCode;
 use xds_relay::etcd_origin::Key;
 use xdstp_uri::ResourceName;
 
-use super::changes::{How, Wanted, make};
+use super::changes::{How, Wanted, run_on};
 use super::cluster;
 use crate::ask::{type_help, type_url};
-use crate::exit;
-use crate::show::unless_closed;
 
 /// Remove resources from etcd, which relays have as an origin: 0 if they are gone, 1 if one was not there or is not gone, 3 if
 /// nobody answers
@@ -38,12 +36,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
-    let (wanted, store) = match args.keys().and_then(|wanted| Ok((wanted, args.cluster.open()?))) {
-        Ok(read) => read,
-        Err(error) => return Ok(exit::usage(&*error)),
-    };
     let how = How { prefix: &args.cluster.prefix, dry_run: args.dry_run, in_pieces: args.in_pieces };
-    unless_closed(make(&store, &wanted, how))
+    run_on(&args.cluster, args.keys(), how)
 }
 
 impl Args {
