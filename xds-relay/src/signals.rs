@@ -103,6 +103,8 @@ mod tests {
     use std::io::Write;
     use std::sync::{Arc, Mutex};
 
+    use tracing::subscriber::DefaultGuard;
+
     use super::*;
 
     const DRAIN: (Duration, Duration) = (Duration::ZERO, Duration::from_secs(90));
@@ -119,6 +121,22 @@ mod tests {
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u8>>>);
 
+    impl Log {
+        /// Hears this thread for as long as what is given stands. Each test here has one: what a line's place is worth is
+        /// noted for all threads by the first that comes by, and one that nobody hears would note that nobody ever does.
+        fn listening() -> (Self, DefaultGuard) {
+            let log = Self::default();
+            let lines = log.clone();
+            let writing =
+                tracing_subscriber::fmt().with_writer(move || lines.clone()).without_time().with_target(false);
+            (log, tracing::subscriber::set_default(writing.with_ansi(false).finish()))
+        }
+
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
     impl Write for Log {
         fn write(&mut self, text: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(text)
@@ -131,6 +149,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_signal_lets_the_streams_drain() {
+        let (_log, _listening) = Log::listening();
         let (stop, stopped) = oneshot::channel();
         let drained = async { stopped.await.is_err() };
         assert_eq!(until_stopped(drained, stop, || DRAIN, given(&["SIGTERM"])).await, Some(true));
@@ -138,29 +157,23 @@ mod tests {
 
     #[tokio::test]
     async fn the_time_until_streams_are_ended_is_said_with_the_time_that_takes() {
-        let log = Log::default();
-        let lines = log.clone();
-        let writing = tracing_subscriber::fmt().with_writer(move || lines.clone()).without_time().with_target(false);
-        let _log = tracing::subscriber::set_default(writing.with_ansi(false).finish());
+        let (log, _listening) = Log::listening();
         let (stop, stopped) = oneshot::channel();
         let times = || (Duration::from_secs(5), DRAIN.1);
         assert!(until_stopped(async { drop(stopped.await) }, stop, times, given(&["SIGTERM"])).await.is_some());
         assert_eq!(
-            String::from_utf8(log.0.lock().unwrap().clone()).unwrap(),
+            log.text(),
             " INFO SIGTERM: the relay serves for 5s more, and ends when its streams are drained, in 1m 30s at most\n"
         );
     }
 
     #[tokio::test]
     async fn the_second_signal_ends_a_drain_that_does_not_end_and_each_says_what_it_does() {
-        let log = Log::default();
-        let lines = log.clone();
-        let writing = tracing_subscriber::fmt().with_writer(move || lines.clone()).without_time().with_target(false);
-        let _log = tracing::subscriber::set_default(writing.with_ansi(false).finish());
+        let (log, _listening) = Log::listening();
         let (stop, _stopped) = oneshot::channel();
         assert_eq!(until_stopped(pending::<()>(), stop, || DRAIN, given(&["SIGINT", "SIGTERM"])).await, None);
         assert_eq!(
-            String::from_utf8(log.0.lock().unwrap().clone()).unwrap(),
+            log.text(),
             " INFO SIGINT: the relay ends when its streams are drained, in 1m 30s at most\n \
              WARN SIGTERM, a second signal: the relay ends at once, whether its streams are drained or not\n"
         );
