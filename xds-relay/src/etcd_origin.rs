@@ -11,12 +11,9 @@
 //! What is put in one transaction is one change. A value that is not good is refused, and the last good one of its key stays;
 //! so does all while etcd is away.
 
-mod contents;
 mod followed;
-mod follower;
 mod following;
 mod key;
-mod standing;
 #[cfg(test)]
 mod tests;
 mod value;

@@ -31,6 +31,8 @@ pub mod file_origin;
 mod health;
 mod hex;
 mod incoming;
+#[cfg(feature = "file-origin")]
+mod keyed_origin;
 mod load_reports;
 mod lock;
 mod logging;

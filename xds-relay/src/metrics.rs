@@ -16,8 +16,8 @@ use xds_transport::Protocol;
 
 mod denial;
 mod downstream;
-mod etcd;
 mod heard;
+mod keyed;
 mod latencies;
 mod load_reports;
 mod looked_at;
@@ -28,7 +28,7 @@ mod traces;
 pub(crate) use self::denial::{AUDIT, Denial};
 pub use self::downstream::DownstreamMetrics;
 use self::downstream::TypedCounters;
-pub use self::etcd::EtcdMetrics;
+pub use self::keyed::KeyedMetrics;
 pub(crate) use self::load_reports::LoadReportStream;
 use self::load_reports::LoadReports;
 pub use self::looked_at::{CertificateTimes, Gauges};
@@ -98,7 +98,8 @@ pub struct Metrics {
     heard: heard::Heard,
     load_reports: LoadReports,
     reloads: Reloads,
-    etcd: etcd::Etcd,
+    etcd: keyed::Keyed,
+    kubernetes: keyed::Keyed,
     state_commits: IntCounterVec,
     state_keys: IntCounterVec,
     traces: traces::Traces,
@@ -186,7 +187,8 @@ impl Metrics {
             heard: heard::Heard::default(),
             load_reports: LoadReports::new(&registry),
             reloads: Reloads::new(&registry),
-            etcd: etcd::Etcd::new(&registry),
+            etcd: keyed::Keyed::etcd(&registry),
+            kubernetes: keyed::Keyed::kubernetes(&registry),
             state_commits: counters(
                 &registry,
                 "state_commits_total",

@@ -5,17 +5,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use xdstp_client::federation::Held;
-use xdstp_client::state::{Revision, Store, StoreError};
+use xdstp_client::state::{Event, Listing, Op, Revision, Store, StoreError};
 
-use super::contents::Contents;
-use super::follower::{Follower, Next};
 use super::key::RESOURCES;
-use super::standing::Standing;
 use super::value::Reader;
-use crate::file_origin::{Descriptors, Served};
+use crate::keyed_origin::{Change, Contents, Follower, Next, Teller, Told};
 use crate::lock::lock;
 
+/// As people call it.
+pub(super) const KEEPER: &str = "etcd";
 /// How long is waited after a failure, the first time and at most.
 const SOONEST: Duration = Duration::from_millis(200);
 const LATEST: Duration = Duration::from_secs(5);
@@ -23,24 +21,14 @@ const LATEST: Duration = Duration::from_secs(5);
 const TURN: Duration = Duration::from_millis(500);
 /// How often etcd is asked whether it is there: a watch is silent while it is not.
 const ASKED: Duration = Duration::from_secs(10);
+/// The keys of an origin are one part.
+const ALL: &str = "";
 /// Nothing is under it.
 const NOTHING: &str = "res//";
 
 /// An origin is followed for as long as this lives.
 pub(crate) struct Following {
     stop: Arc<Stop>,
-}
-
-/// Whom it is told.
-pub(crate) trait Told: Send + 'static {
-    /// All that the origin has from now on.
-    fn content(&mut self, held: Vec<Held>);
-
-    /// How it is, if otherwise than before.
-    fn standing(&mut self, standing: &Standing);
-
-    /// So many values were refused.
-    fn refused(&mut self, values: u64);
 }
 
 #[derive(Debug, Default)]
@@ -63,14 +51,11 @@ impl Following {
     ///
     /// # Errors
     /// The system has no thread for it.
-    pub(crate) fn start(
-        store: Arc<dyn Store>,
-        (types, served): (Descriptors, Served),
-        told: impl Told,
-    ) -> io::Result<Self> {
+    pub(super) fn start(store: Arc<dyn Store>, reader: Reader, told: impl Told) -> io::Result<Self> {
         let stop = Arc::<Stop>::default();
-        let follower = Follower::new(Contents::new(Reader::new(types), served));
-        let thread = Thread { store, follower, told, stop: stop.clone(), standing: None, pause: SOONEST };
+        let follower = Follower::new(Contents::new(reader), [ALL]);
+        let teller = Teller::new(told, KEEPER);
+        let thread = Thread { store, follower, teller, stop: stop.clone(), pause: SOONEST };
         thread::Builder::new().name("etcd-origin".into()).spawn(|| thread.run())?;
         Ok(Self { stop })
     }
@@ -86,10 +71,9 @@ impl Drop for Following {
 
 struct Thread<T> {
     store: Arc<dyn Store>,
-    follower: Follower,
-    told: T,
+    follower: Follower<Reader>,
+    teller: Teller<T>,
     stop: Arc<Stop>,
-    standing: Option<Standing>,
     /// How long is waited after the next failure.
     pause: Duration,
 }
@@ -119,11 +103,12 @@ impl<T: Told> Thread<T> {
 
     /// Until when to wait before all is listed again.
     fn follow(&mut self) -> Result<Instant, StoreError> {
-        let next = self.follower.listed(&self.store.list(RESOURCES)?, Instant::now());
+        let listing = self.store.list(RESOURCES)?;
+        let next = listed(&mut self.follower, &listing, Instant::now());
         self.tell(None);
         match next {
             Next::List(at) => Ok(at),
-            Next::Watch(after) => self.watch(after),
+            Next::Watch => self.watch(listing.revision),
         }
     }
 
@@ -139,9 +124,9 @@ impl<T: Told> Thread<T> {
             }
             let now = Instant::now();
             if !events.is_empty() {
-                let next = self.follower.told(&events, now);
+                let next = told(&mut self.follower, &events, now);
                 self.tell(None);
-                if let Some(Next::List(at)) = next {
+                if let Next::List(at) = next {
                     return Ok(at);
                 }
             } else if now.saturating_duration_since(asked) >= ASKED {
@@ -153,33 +138,45 @@ impl<T: Told> Thread<T> {
     }
 
     fn tell(&mut self, away: Option<&StoreError>) {
-        if let Some(held) = self.follower.news() {
-            self.told.content(held);
+        self.teller.tell(&mut self.follower, away.map(ToString::to_string));
+    }
+}
+
+/// All that there is, at one revision.
+pub(super) fn listed(follower: &mut Follower<Reader>, listing: &Listing, now: Instant) -> Next {
+    let put = listing.entries.iter().map(|entry| Op::Put(entry.key.clone(), entry.value.clone()));
+    follower.listed(ALL, put.map(change).collect(), now)
+}
+
+/// What was done since, whole revisions: each is one change.
+pub(super) fn told(follower: &mut Follower<Reader>, events: &[Event], now: Instant) -> Next {
+    for events in events.chunk_by(|one, other| one.revision == other.revision) {
+        let changes: Vec<_> = events.iter().map(|event| change(event.op.clone())).collect();
+        if let next @ Next::List(_) = follower.told(ALL, &changes, now) {
+            return next;
         }
-        match self.follower.newly_refused() {
-            0 => {}
-            refused => self.told.refused(refused),
-        }
-        let standing = Standing {
-            away: away.map(ToString::to_string),
-            refused: self.follower.refused(),
-            held_back: self.follower.held_back(),
-        };
-        if self.standing.as_ref() != Some(&standing) {
-            self.told.standing(&standing);
-            self.standing = Some(standing);
-        }
+    }
+    Next::Watch
+}
+
+/// A resource has one key: none comes before another.
+fn change(op: Op) -> Change {
+    match op {
+        Op::Put(key, value) => Change::Put { key, rank: String::new(), value },
+        Op::Delete(key) => Change::Delete(key),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+    use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
-    use xdstp_client::state::{Commit, Compare, Listing, Memory, Op, Watch};
+    use xdstp_client::state::{Commit, Compare, Memory, Watch};
 
     use super::*;
+    use crate::file_origin::{Descriptors, Served};
+    use crate::keyed_origin::testing::Heard;
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -219,32 +216,10 @@ mod tests {
         }
     }
 
-    #[derive(Debug, PartialEq, Eq)]
-    enum Heard {
-        Names(Vec<String>),
-        Trouble(Option<String>),
-        Refused(u64),
-    }
-
-    impl Told for Sender<Heard> {
-        fn content(&mut self, held: Vec<Held>) {
-            let names = held.iter().map(|(_, name, _)| name.as_str().to_owned()).collect();
-            let _ = self.send(Heard::Names(names));
-        }
-
-        fn standing(&mut self, standing: &Standing) {
-            let _ = self.send(Heard::Trouble(standing.trouble(false)));
-        }
-
-        fn refused(&mut self, values: u64) {
-            let _ = self.send(Heard::Refused(values));
-        }
-    }
-
     fn follow(store: &Flaky) -> (Following, Receiver<Heard>) {
         let (told, heard) = channel();
-        let read = (Descriptors::built_in().unwrap(), Served::default());
-        (Following::start(Arc::new(store.clone()), read, told).unwrap(), heard)
+        let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
+        (Following::start(Arc::new(store.clone()), reader, told).unwrap(), heard)
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use xdstp_client::federation::Held;
 use xdstp_client::state::{Commit, Event, Memory, Op, Revision, Store, Watch};
 
-use super::contents::Contents;
-use super::follower::{Follower, HELD, Next};
+use super::following::{listed, told};
 use super::key::RESOURCES;
 use super::value::Reader;
 use crate::config::Config;
 use crate::file_origin::{Descriptors, Served};
+use crate::keyed_origin::{Contents, Follower, HELD, Next};
 
 const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
 
@@ -27,15 +27,19 @@ fn cluster(name: &str, timeout: u32) -> Op {
 /// What is in the store, as it is followed.
 struct World {
     store: Memory,
-    follower: Follower,
+    follower: Follower<Reader>,
     watch: Option<Watch>,
     now: Instant,
 }
 
 impl World {
     fn new() -> Self {
-        let contents = Contents::new(Reader::new(Descriptors::built_in().unwrap()), Served::default());
-        let follower = Follower::new(contents);
+        Self::serving(Served::default())
+    }
+
+    fn serving(served: Served) -> Self {
+        let reader = Reader::new(Descriptors::built_in().unwrap(), served);
+        let follower = Follower::new(Contents::new(reader), [""]);
         Self { store: Memory::default(), follower, watch: None, now: Instant::now() }
     }
 
@@ -55,9 +59,10 @@ impl World {
     }
 
     fn list(&mut self) -> Next {
-        let next = self.follower.listed(&self.store.list(RESOURCES).unwrap(), self.now);
+        let listing = self.store.list(RESOURCES).unwrap();
+        let next = listed(&mut self.follower, &listing, self.now);
         self.watch = match next {
-            Next::Watch(after) => Some(self.store.watch(RESOURCES, after).unwrap()),
+            Next::Watch => Some(self.store.watch(RESOURCES, listing.revision).unwrap()),
             Next::List(_) => None,
         };
         next
@@ -67,9 +72,9 @@ impl World {
         self.watch.as_mut().unwrap().next(Duration::ZERO).unwrap()
     }
 
-    fn told(&mut self) -> Option<Next> {
+    fn told(&mut self) -> Next {
         let events = self.events();
-        self.follower.told(&events, self.now)
+        told(&mut self.follower, &events, self.now)
     }
 
     /// The names that are served, if they are otherwise than before, with their versions.
@@ -90,7 +95,7 @@ fn before_anything_is_listed_there_is_no_news_and_then_that_there_is_nothing_is_
     world.list();
     assert_eq!(world.names(), Some(vec![]));
     world.list();
-    assert_eq!(world.told(), None);
+    assert_eq!(world.told(), Next::Watch);
 }
 
 #[test]
@@ -99,10 +104,10 @@ fn what_is_put_in_one_transaction_is_one_change() {
     world.list();
     world.names();
     world.commit(&[cluster("a", 1), cluster("b", 1)]);
-    assert_eq!(world.told(), None);
+    assert_eq!(world.told(), Next::Watch);
     assert_eq!(world.names(), Some(vec!["a".to_owned(), "b".to_owned()]));
     world.commit(&[Op::delete(key("a")), cluster("c", 1)]);
-    assert_eq!(world.told(), None);
+    assert_eq!(world.told(), Next::Watch);
     assert_eq!(world.names(), Some(vec!["b".to_owned(), "c".to_owned()]));
 }
 
@@ -113,7 +118,7 @@ fn the_same_content_put_again_is_no_change_whatever_its_revision() {
     world.list();
     let first = world.news();
     world.commit(&[cluster("a", 1)]);
-    assert_eq!((world.told(), world.news()), (None, None));
+    assert_eq!((world.told(), world.news()), (Next::Watch, None));
     // In other words: its version is that of what it says.
     world.commit(&[Op::put(
         key("a"),
@@ -133,7 +138,7 @@ fn a_value_that_is_not_good_leaves_the_last_good_one_until_the_key_goes() {
     world.list();
     assert_eq!(world.names(), Some(vec!["a".to_owned()]));
     world.commit(&[Op::put(key("a"), "{"), Op::put("res/odd", "")]);
-    assert_eq!((world.told(), world.names()), (None, None));
+    assert_eq!((world.told(), world.names()), (Next::Watch, None));
     let (refused, first) = world.follower.refused();
     assert_eq!((refused, world.follower.newly_refused()), (3, 3));
     assert!(first.as_deref().unwrap().starts_with(&format!("{}: value:1:1: ", key("a"))), "{first:?}");
@@ -153,7 +158,7 @@ fn what_is_lost_to_who_is_slow_is_listed_again() {
     }
     world.commit(&[Op::delete(key("c001"))]);
     assert!(world.watch.as_mut().unwrap().next(Duration::ZERO).is_err());
-    assert!(matches!(world.list(), Next::Watch(_)));
+    assert!(matches!(world.list(), Next::Watch));
     assert_eq!(world.names(), Some(vec!["c000".to_owned(), "c002".to_owned()]));
 }
 
@@ -163,7 +168,7 @@ fn all_keys_that_are_gone_at_once_are_held_however_few_there_were() {
     world.commit(&[0, 1, 2].map(|number| Op::delete(key(&format!("c{number:03}")))));
     let watch = world.watch.as_mut().unwrap();
     let events = watch.next(Duration::ZERO).unwrap();
-    assert_eq!(world.follower.told(&events, world.now), Some(Next::List(world.now + HELD)));
+    assert_eq!(told(&mut world.follower, &events, world.now), Next::List(world.now + HELD));
     assert!(world.news().is_none());
     world.now += HELD;
     world.list();
@@ -176,7 +181,7 @@ fn keys_that_are_deleted_one_by_one_go_at_once() {
     for number in 0..50 {
         world.commit(&[Op::delete(key(&format!("c{number:03}")))]);
     }
-    assert_eq!((world.told(), world.names()), (None, Some(vec![])));
+    assert_eq!((world.told(), world.names()), (Next::Watch, Some(vec![])));
 }
 
 #[test]
@@ -187,7 +192,7 @@ fn a_list_that_lacks_much_counts_when_it_is_so_later_too() {
     };
     // Ten are not many.
     world.commit(&all(0..10));
-    assert!(matches!(world.list(), Next::Watch(_)));
+    assert!(matches!(world.list(), Next::Watch));
     assert_eq!(world.names().unwrap().len(), 40);
     world.commit(&all(10..30));
     let until = world.now + HELD;
@@ -198,7 +203,7 @@ fn a_list_that_lacks_much_counts_when_it_is_so_later_too() {
     world.commit(&[cluster("new", 1)]);
     assert_eq!((world.list(), world.names()), (Next::List(until), None));
     world.now = until;
-    assert!(matches!(world.list(), Next::Watch(_)));
+    assert!(matches!(world.list(), Next::Watch));
     assert_eq!((world.names().unwrap().len(), world.follower.held_back()), (21, 0));
 }
 
@@ -210,7 +215,7 @@ fn a_list_that_lacks_much_and_then_does_not_removes_nothing() {
     assert!(matches!(world.list(), Next::List(_)));
     world.now += HELD;
     world.commit(&names.iter().map(|name| cluster(name, 1)).collect::<Vec<_>>());
-    assert!(matches!(world.list(), Next::Watch(_)));
+    assert!(matches!(world.list(), Next::Watch));
     assert_eq!((world.names().unwrap().len(), world.follower.held_back()), (50, 0));
 }
 
@@ -228,7 +233,7 @@ fn a_list_that_lacks_much_more_than_the_one_before_is_seen_for_the_first_time() 
     world.now += HELD;
     // A few more are no reason to wait.
     world.commit(&all(90..95));
-    assert!(matches!(world.list(), Next::Watch(_)));
+    assert!(matches!(world.list(), Next::Watch));
     assert_eq!(world.names().unwrap().len(), 5);
 }
 
@@ -239,16 +244,16 @@ fn one_transaction_that_removes_much_is_held_and_what_was_before_it_counts() {
     world.commit(&(0..40).map(|number| Op::delete(key(&format!("c{number:03}")))).collect::<Vec<_>>());
     world.commit(&[cluster("last", 1)]);
     let until = world.now + HELD;
-    assert_eq!(world.told(), Some(Next::List(until)));
+    assert_eq!(world.told(), Next::List(until));
     assert_eq!((world.names().unwrap().len(), world.follower.held_back()), (51, 40));
     world.now = until;
-    assert!(matches!(world.list(), Next::Watch(_)));
+    assert!(matches!(world.list(), Next::Watch));
     assert_eq!(world.names().unwrap().len(), 12);
     // Moved from key to key in one transaction, nothing much is gone.
     let mut world = World::of(50);
     let renamed = |number: usize| [Op::delete(key(&format!("c{number:03}"))), cluster(&format!("c{number:03}"), 2)];
     world.commit(&(0..50).flat_map(renamed).collect::<Vec<_>>());
-    assert_eq!(world.told(), None);
+    assert_eq!(world.told(), Next::Watch);
     assert_eq!(world.names().unwrap().len(), 50);
 }
 
@@ -256,9 +261,10 @@ fn one_transaction_that_removes_much_is_held_and_what_was_before_it_counts() {
 fn a_name_that_another_origin_serves_is_refused() {
     let text = "origins: [{ name: a, server: 'a:1', authorities: [x] }, { name: b, etcd: { endpoints: ['b:1'], prefix: b/ }, authorities: [y] }]";
     let served = Served::by(&Config::parse("relay.yaml", text).unwrap(), "b");
-    let mut contents = Contents::new(Reader::new(Descriptors::built_in().unwrap()), served);
+    let mut world = World::serving(served);
     let names = ["old", "xdstp://x/envoy.config.cluster.v3.Cluster/a", "xdstp://y/envoy.config.cluster.v3.Cluster/a"];
-    let done = contents.apply(&names.map(|name| cluster(name, 1)));
-    assert_eq!((done.refused, contents.held().len()), (2, 1));
-    assert!(contents.refused().1.unwrap().ends_with("names without an authority come from origin `a`"));
+    world.commit(&names.map(|name| cluster(name, 1)));
+    world.list();
+    assert_eq!((world.follower.newly_refused(), world.names().unwrap().len()), (2, 1));
+    assert!(world.follower.refused().1.unwrap().ends_with("names without an authority come from origin `a`"));
 }

@@ -9,7 +9,8 @@ use xdstp_client::federation::Held;
 use xdstp_uri::ResourceName;
 
 use super::key::{Key, KeyError};
-use crate::file_origin::{Descriptors, FileResource, held, load_value};
+use crate::file_origin::{Descriptors, FileResource, Served, held, load_value};
+use crate::keyed_origin::Read;
 
 const RESOURCE: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
 
@@ -96,19 +97,23 @@ fn written(resource: &FileResource, types: &Descriptors) -> Value {
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     types: Descriptors,
+    served: Served,
     rules: TypeRules,
 }
 
 impl Reader {
-    pub(super) fn new(types: Descriptors) -> Self {
-        Self { types, rules: TypeRules::envoy() }
+    pub(super) fn new(types: Descriptors, served: Served) -> Self {
+        Self { types, served, rules: TypeRules::envoy() }
     }
 
     /// All variants of the resource that a value is.
     ///
     /// # Errors
     /// What is wrong, and where, without what may be secret.
-    pub(super) fn read(&self, key: &Key, value: &Bytes) -> Result<Vec<Held>, String> {
+    fn read_value(&self, key: &Key, value: &Bytes) -> Result<Vec<Held>, String> {
+        if let Some(reason) = self.served.refusal(key.name().as_str()) {
+            return Err(reason);
+        }
         match encoded(key, value) {
             Some(resource) => self.read_encoded(key, resource).map(|held| vec![held]),
             None => self.read_text(key, value),
@@ -169,6 +174,13 @@ impl Reader {
     }
 }
 
+impl Read for Reader {
+    fn read(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String> {
+        let key: Key = key.parse().map_err(|error: KeyError| error.to_string())?;
+        self.read_value(&key, value)
+    }
+}
+
 /// The encoded `Resource` that a value is, or that an `Any` which it is makes: nothing else holds a message of the type of its key.
 fn encoded(key: &Key, value: &Bytes) -> Option<Bytes> {
     if let Ok(any) = wire::Any::decode(value.clone()) {
@@ -198,11 +210,11 @@ mod tests {
     const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
     fn reader() -> Reader {
-        Reader::new(Descriptors::built_in().unwrap())
+        Reader::new(Descriptors::built_in().unwrap(), Served::default())
     }
 
     fn read_as(key: &str, value: impl Into<Bytes>) -> Result<Vec<(String, String)>, String> {
-        let held = reader().read(&key.parse().unwrap(), &value.into())?;
+        let held = reader().read(key, &value.into())?;
         Ok(held
             .into_iter()
             .map(|(type_url, name, _)| (type_url.as_str().to_owned(), name.as_str().to_owned()))
@@ -301,7 +313,7 @@ resources:
         let resources = load_embedded(&[("a.yaml", &text)], &types).unwrap();
         let values = encode(&resources, &types).unwrap();
         assert_eq!(values.len(), 4);
-        let read: Vec<_> = values.iter().flat_map(|(key, value)| reader.read(key, value).unwrap()).collect();
+        let read: Vec<_> = values.iter().flat_map(|(key, value)| reader.read_value(key, value).unwrap()).collect();
         for ((type_url, name, read), (other_type, other_name, file)) in read.iter().zip(&held(&resources)) {
             assert_eq!((type_url, name, &read.version), (other_type, other_name, &file.version));
             assert_eq!((read.value.any(), read.value.ttl()), (file.value.any(), file.value.ttl()), "{name:?}");

@@ -5,11 +5,13 @@ use super::follower::HELD;
 /// How an origin is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
-    /// Why etcd does not answer, if it does not.
+    /// Who has the keys, such as `etcd`.
+    pub(crate) keeper: &'static str,
+    /// Why he does not answer, if he does not.
     pub(crate) away: Option<String>,
-    /// How many keys have a value that is refused, and the first of them.
+    /// How many values are refused, and the first of them.
     pub(crate) refused: (u64, Option<String>),
-    /// How many keys are gone and served all the same, until that is seen again.
+    /// How many resources are gone and served all the same, until that is seen again.
     pub(crate) held_back: usize,
 }
 
@@ -18,11 +20,11 @@ impl Standing {
     pub(crate) fn trouble(&self, is_known: bool) -> Option<String> {
         if let Some(why) = &self.away {
             let stays = if is_known { "all stays as it is" } else { "nothing is known" };
-            return Some(format!("etcd is away, and {stays}: {why}"));
+            return Some(format!("{} is away, and {stays}: {why}", self.keeper));
         }
         if self.held_back > 0 {
             let (gone, seconds) = (self.held_back, HELD.as_secs());
-            return Some(format!("{gone} keys are gone at once: they stay until that is so for {seconds} s"));
+            return Some(format!("{gone} resources are gone at once: they stay until that is so for {seconds} s"));
         }
         match &self.refused {
             (0, _) | (_, None) => None,

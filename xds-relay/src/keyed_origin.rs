@@ -1,0 +1,16 @@
+//! An origin that is values under keys, whoever keeps them: people and programs put texts of resources there, and as many relays as
+//! like follow them.
+//!
+//! A value that is not good is refused, and the last good one of its key stays. A removal of much at once is held until it is seen
+//! again. What is asked for, and how it is told, is a matter of who keeps the keys: this is without I/O.
+
+mod contents;
+mod follower;
+mod relayed;
+mod standing;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub(crate) use self::contents::{Change, Contents, Read};
+pub(crate) use self::follower::{Follower, HELD, Next};
+pub(crate) use self::relayed::{Relayed, Teller, Told};

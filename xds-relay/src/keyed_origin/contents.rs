@@ -1,0 +1,301 @@
+//! The values of all keys, as far as they are good.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use xdstp_cache::TypeUrl;
+use xdstp_client::federation::Held;
+use xdstp_uri::ResourceName;
+
+/// Of how many values of one change it is logged why they are refused.
+const SAID: usize = 20;
+/// How long a reason is kept, in characters: it may quote what somebody wrote.
+const LONGEST: usize = 500;
+
+/// What is done to a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It has this value from now on.
+    Put {
+        key: String,
+        /// Of several values with the same resource it is served of the one that is least here, and then by its key.
+        rank: String,
+        value: Bytes,
+    },
+    /// It has none.
+    Delete(String),
+}
+
+/// Which resources are in a value.
+pub(crate) trait Read: Send + 'static {
+    /// # Errors
+    /// What is wrong, and where, without what may be secret.
+    fn read(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String>;
+}
+
+/// What an origin has.
+#[derive(Debug)]
+pub(crate) struct Contents<R> {
+    reader: R,
+    by_key: BTreeMap<String, Slot>,
+    /// The values that each resource is in.
+    of_name: BTreeMap<Name, BTreeSet<Place>>,
+    /// The resources that are in several.
+    contested: BTreeSet<Name>,
+    refused: u64,
+}
+
+/// A key that has a value.
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    rank: String,
+    /// Of the value that it has.
+    digest: [u8; 32],
+    /// The last value that was good.
+    good: Option<Vec<Held>>,
+    /// Why the value that it has is not.
+    refused: Option<String>,
+}
+
+type Name = (TypeUrl, ResourceName);
+/// The rank of a value, and its key.
+type Place = (String, String);
+
+/// What changes are to do, which was read already.
+#[derive(Debug, Default)]
+pub(super) struct Staged {
+    slots: BTreeMap<String, Option<Slot>>,
+    /// The resources that are served no more after it.
+    pub(super) gone: BTreeSet<Name>,
+}
+
+/// What one change did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// Whether anything is served otherwise.
+    pub(crate) changed: bool,
+    /// How many values were refused.
+    pub(crate) refused: u64,
+}
+
+impl Change {
+    pub(crate) fn key(&self) -> &str {
+        match self {
+            Self::Put { key, .. } | Self::Delete(key) => key,
+        }
+    }
+}
+
+impl<R: Read> Contents<R> {
+    pub(crate) fn new(reader: R) -> Self {
+        Self { reader, by_key: BTreeMap::new(), of_name: BTreeMap::new(), contested: BTreeSet::new(), refused: 0 }
+    }
+
+    /// Reads what is put, and changes nothing. What is done last to a key counts.
+    pub(super) fn stage<'a>(&self, changes: impl IntoIterator<Item = &'a Change>) -> Staged {
+        let last: BTreeMap<&str, &Change> = changes.into_iter().map(|change| (change.key(), change)).collect();
+        let mut slots = BTreeMap::new();
+        for (key, change) in last {
+            let before = self.by_key.get(key);
+            let after = match change {
+                Change::Delete(_) if before.is_none() => continue,
+                Change::Delete(_) => None,
+                Change::Put { rank, value, .. } => {
+                    let digest = <[u8; 32]>::from(Sha256::digest(value));
+                    if before.is_some_and(|slot| slot.digest == digest && slot.rank == *rank) {
+                        continue;
+                    }
+                    let good = before.and_then(|slot| slot.good.clone());
+                    let (good, refused) = match self.reader.read(key, value) {
+                        Ok(held) => (Some(held), None),
+                        Err(why) => (good, Some(shown(&why))),
+                    };
+                    Some(Slot { rank: rank.clone(), digest, good, refused })
+                }
+            };
+            slots.insert(key.to_owned(), after);
+        }
+        let gone = self.gone_after(&slots);
+        Staged { slots, gone }
+    }
+
+    fn gone_after(&self, slots: &BTreeMap<String, Option<Slot>>) -> BTreeSet<Name> {
+        let stay: BTreeSet<Name> = slots.values().flatten().flat_map(Slot::names).collect();
+        let before = slots.keys().filter_map(|key| self.by_key.get(key)).flat_map(Slot::names);
+        let is_elsewhere = |name: &Name| {
+            self.of_name.get(name).is_some_and(|places| places.iter().any(|(_, key)| !slots.contains_key(key)))
+        };
+        before.filter(|name| !stay.contains(name) && !is_elsewhere(name)).collect()
+    }
+
+    /// Does what was staged, as one change.
+    pub(super) fn commit(&mut self, Staged { slots, .. }: Staged) -> Done {
+        let mut done = Done::default();
+        for (key, after) in slots {
+            self.replace(key, after, &mut done);
+        }
+        if done.refused > SAID as u64 {
+            tracing::error!("{} more values are refused", done.refused - SAID as u64);
+        }
+        done
+    }
+
+    fn replace(&mut self, key: String, after: Option<Slot>, done: &mut Done) {
+        if let Some(before) = self.by_key.remove(&key) {
+            self.refused -= u64::from(before.refused.is_some());
+            // What is refused leaves the last good value.
+            let counts = |after: &Slot| after.refused.is_none() || after.rank != before.rank;
+            done.changed |= before.good.is_some() && after.as_ref().is_none_or(counts);
+            let place = (before.rank.clone(), key.clone());
+            for name in before.names() {
+                self.leave(&name, &place);
+            }
+        }
+        let Some(slot) = after else { return };
+        let place = (slot.rank.clone(), key);
+        for name in slot.names() {
+            self.enter(name, &place);
+        }
+        let (_, key) = place;
+        match &slot.refused {
+            None => done.changed = true,
+            Some(why) => {
+                done.refused += 1;
+                self.refused += 1;
+                if done.refused <= SAID as u64 {
+                    let last = if slot.good.is_some() { "its last good value stays" } else { "it has none" };
+                    tracing::error!("{}: refused, and {last}: {why}", key.escape_debug());
+                }
+            }
+        }
+        self.by_key.insert(key, slot);
+    }
+
+    fn leave(&mut self, name: &Name, place: &Place) {
+        let Some(places) = self.of_name.get_mut(name) else { return };
+        places.remove(place);
+        match places.len() {
+            0 => _ = self.of_name.remove(name),
+            1 => _ = self.contested.remove(name),
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, name: Name, place: &Place) {
+        let places = self.of_name.entry(name.clone()).or_default();
+        places.insert(place.clone());
+        if places.len() > 1 && self.contested.insert(name.clone()) {
+            let all = places.iter().map(|(_, key)| key.escape_debug().to_string()).collect::<Vec<_>>();
+            tracing::error!("{} is in {}: it is served of the first", shown_name(&name), shown(&all.join(" and ")));
+        }
+    }
+
+    /// What is done where all keys with a prefix are to have these values, and no others.
+    pub(crate) fn replacing(&self, prefix: &str, with: Vec<Change>) -> Vec<Change> {
+        let there: BTreeSet<&str> = with.iter().map(Change::key).collect();
+        let gone = self.keys(prefix).filter(|key| !there.contains(key));
+        let mut changes: Vec<_> = gone.map(|key| Change::Delete(key.to_owned())).collect();
+        changes.extend(with);
+        changes
+    }
+
+    fn slots(&self, prefix: &str) -> impl Iterator<Item = (&str, &Slot)> {
+        let from = (Bound::Included(prefix), Bound::Unbounded);
+        let slots = self.by_key.range::<str, _>(from).map(|(key, slot)| (key.as_str(), slot));
+        slots.take_while(move |(key, _)| key.starts_with(prefix))
+    }
+
+    fn keys(&self, prefix: &str) -> impl Iterator<Item = &str> {
+        self.slots(prefix).map(|(key, _)| key)
+    }
+
+    /// How many resources are in the good values of keys with a prefix.
+    pub(super) fn good(&self, prefix: &str) -> usize {
+        match prefix {
+            "" => self.of_name.len(),
+            prefix => self.slots(prefix).flat_map(|(_, slot)| slot.names()).collect::<BTreeSet<_>>().len(),
+        }
+    }
+
+    /// How many values are refused, or have what another one has, and the first of them.
+    pub(crate) fn refused(&self) -> (u64, Option<String>) {
+        let contested: usize =
+            self.contested.iter().filter_map(|name| self.of_name.get(name)).map(|places| places.len() - 1).sum();
+        let count = self.refused + contested as u64;
+        if self.refused > 0 {
+            let first = self.by_key.iter().find_map(|(key, slot)| Some((key, slot.refused.as_ref()?)));
+            return (count, first.map(|(key, why)| format!("{}: {why}", key.escape_debug())));
+        }
+        let first = self.contested.first().and_then(|name| {
+            let mut places = self.of_name.get(name)?.iter().map(|(_, key)| key.escape_debug());
+            let (served, other) = (places.next()?, places.next()?);
+            Some(format!("{other}: {} is in {served} already", shown_name(name)))
+        });
+        (count, first)
+    }
+
+    /// All that is served.
+    pub(crate) fn held(&self) -> Vec<Held> {
+        let all =
+            self.by_key.iter().flat_map(|(key, slot)| slot.good.iter().flatten().map(move |held| (key, slot, held)));
+        let is_served = |key: &str, slot: &Slot, name: &Name| {
+            !self.contested.contains(name)
+                || self
+                    .of_name
+                    .get(name)
+                    .and_then(BTreeSet::first)
+                    .is_some_and(|(rank, first)| *rank == slot.rank && first == key)
+        };
+        if self.contested.is_empty() {
+            return all.map(|(_, _, held)| held.clone()).collect();
+        }
+        let served = all.filter(|(key, slot, held)| is_served(key, slot, &name_of(held)));
+        served.map(|(_, _, held)| held.clone()).collect()
+    }
+}
+
+impl Slot {
+    /// Of the resources in its good value, each once: the variants of a name are together.
+    fn names(&self) -> impl Iterator<Item = Name> {
+        self.good.iter().flatten().map(name_of).collect::<BTreeSet<_>>().into_iter()
+    }
+}
+
+fn name_of((type_url, name, _): &Held) -> Name {
+    (type_url.clone(), name.clone())
+}
+
+/// A resource, for people.
+pub(super) fn shown_name((type_url, name): &Name) -> String {
+    let message_type = type_url.as_str().rsplit('/').next().unwrap_or_default();
+    shown(&format!("{message_type} `{}`", name.as_str()))
+}
+
+/// As much of a reason as fits a line, without what a terminal would obey.
+pub(crate) fn shown(why: &str) -> String {
+    let mut shown = String::new();
+    for c in why.chars().take(LONGEST) {
+        match c.is_control() {
+            true => shown.extend(c.escape_debug()),
+            false => shown.push(c),
+        }
+    }
+    if why.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_one_line_of_text_that_has_an_end() {
+        assert_eq!(shown("a `b`: \u{1b}[2J\nü"), "a `b`: \\u{1b}[2J\\nü");
+        assert_eq!(shown(&"ü".repeat(LONGEST)), "ü".repeat(LONGEST));
+        assert_eq!(shown(&"ü".repeat(LONGEST + 1)), "ü".repeat(LONGEST) + "…");
+    }
+}

@@ -1,0 +1,112 @@
+//! Who is told what an origin has, and how it is: the relay.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use xdstp_client::federation::Held;
+
+use super::contents::Read;
+use super::follower::Follower;
+use super::standing::Standing;
+use crate::config::Origin;
+use crate::metrics::KeyedMetrics;
+use crate::relay_core::{RelayCore, Trouble};
+
+/// Whom it is told.
+pub(crate) trait Told: Send + 'static {
+    /// All that the origin has from now on.
+    fn content(&mut self, held: Vec<Held>);
+
+    /// How it is, if otherwise than before.
+    fn standing(&mut self, standing: &Standing);
+
+    /// So many values were refused.
+    fn refused(&mut self, values: u64);
+}
+
+/// Tells what is otherwise than it was told before.
+pub(crate) struct Teller<T> {
+    told: T,
+    keeper: &'static str,
+    standing: Option<Standing>,
+}
+
+impl<T: Told> Teller<T> {
+    /// Of an origin whose keys somebody has.
+    pub(crate) fn new(told: T, keeper: &'static str) -> Self {
+        Self { told, keeper, standing: None }
+    }
+
+    /// Why he does not answer, if he does not.
+    pub(crate) fn tell<R: Read>(&mut self, follower: &mut Follower<R>, away: Option<String>) {
+        if let Some(held) = follower.news() {
+            self.told.content(held);
+        }
+        match follower.newly_refused() {
+            0 => {}
+            refused => self.told.refused(refused),
+        }
+        let (refused, held_back) = (follower.refused(), follower.held_back());
+        let standing = Standing { keeper: self.keeper, away, refused, held_back };
+        if self.standing.as_ref() != Some(&standing) {
+            self.told.standing(&standing);
+            self.standing = Some(standing);
+        }
+    }
+}
+
+/// An origin in a relay.
+pub(crate) struct Relayed {
+    core: Arc<RelayCore>,
+    name: String,
+    position: usize,
+    keeper: &'static str,
+    metrics: KeyedMetrics,
+    /// What was said last to be wrong.
+    said: Option<String>,
+    is_known: bool,
+}
+
+impl Relayed {
+    pub(crate) fn new(
+        core: Arc<RelayCore>,
+        (position, origin): (usize, &Origin),
+        keeper: &'static str,
+        metrics: KeyedMetrics,
+    ) -> Self {
+        metrics.set(false, 0, 0);
+        let words = format!("{keeper} has not answered yet, and nothing is known");
+        core.set_trouble(position, Some(Trouble { is_away: true, words }));
+        Self { core, name: origin.name.clone(), position, keeper, metrics, said: None, is_known: false }
+    }
+}
+
+impl Told for Relayed {
+    fn content(&mut self, held: Vec<Held>) {
+        let (resources, keeper) = (held.len(), self.keeper);
+        match self.is_known {
+            true => tracing::info!(origin = %self.name, resources, "what is in {keeper} changed"),
+            false => tracing::info!(origin = %self.name, resources, "it is read from {keeper}"),
+        }
+        self.is_known = true;
+        self.metrics.changes.inc();
+        self.core.set_files(self.position, held, Instant::now());
+    }
+
+    fn standing(&mut self, standing: &Standing) {
+        let Standing { away, refused: (refused, _), held_back, .. } = standing;
+        self.metrics.set(away.is_none(), *refused, *held_back);
+        let words = standing.trouble(self.is_known);
+        match (&words, &self.said) {
+            (Some(words), said) if said.as_ref() != Some(words) => tracing::error!(origin = %self.name, "{words}"),
+            (None, Some(_)) => tracing::info!(origin = %self.name, "nothing is wrong any more"),
+            _ => {}
+        }
+        self.said.clone_from(&words);
+        self.core.set_trouble(self.position, words.map(|words| Trouble { is_away: away.is_some(), words }));
+    }
+
+    fn refused(&mut self, values: u64) {
+        self.core.metrics().upstream_refused(&self.name, values);
+    }
+}

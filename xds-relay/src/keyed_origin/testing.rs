@@ -1,0 +1,29 @@
+//! Who is told, in tests.
+
+use std::sync::mpsc::Sender;
+
+use xdstp_client::federation::Held;
+
+use super::{Standing, Told};
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Names(Vec<String>),
+    Trouble(Option<String>),
+    Refused(u64),
+}
+
+impl Told for Sender<Heard> {
+    fn content(&mut self, held: Vec<Held>) {
+        let names = held.iter().map(|(_, name, _)| name.as_str().to_owned()).collect();
+        let _ = self.send(Heard::Names(names));
+    }
+
+    fn standing(&mut self, standing: &Standing) {
+        let _ = self.send(Heard::Trouble(standing.trouble(false)));
+    }
+
+    fn refused(&mut self, values: u64) {
+        let _ = self.send(Heard::Refused(values));
+    }
+}
