@@ -144,16 +144,30 @@ impl Tls {
         Ok(config)
     }
 
-    /// The same for who speaks something else in TLS (RFC 7301).
-    #[cfg(feature = "http")]
-    pub(crate) fn config_for(&self, alpn: &[u8]) -> Result<Arc<ClientConfig>, TlsError> {
+    /// What a connection is made with for who speaks something else in TLS (RFC 7301): reads files.
+    ///
+    /// ```
+    /// use xdstp_client::bootstrap::TlsFiles;
+    /// use xdstp_client::tls::Tls;
+    ///
+    /// let mut files = TlsFiles::default();
+    /// files.ca_certificate = Some("no/such/ca.pem".into());
+    /// assert!(Tls::from_files(files).config_for(b"http/1.1").is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// A file is not good.
+    pub fn config_for(&self, alpn: &[u8]) -> Result<Arc<ClientConfig>, TlsError> {
         let mut config = ClientConfig::clone(&*self.config()?);
         config.alpn_protocols = vec![alpn.to_vec()];
         Ok(Arc::new(config))
     }
 
-    /// The name that the origin's certificate must have.
-    pub(crate) fn name_of(&self, uri: &Uri) -> Result<ServerName<'static>, TlsError> {
+    /// The name that the certificate of a server at an address must have.
+    ///
+    /// # Errors
+    /// The address has no host that could be one.
+    pub fn name_of(&self, uri: &Uri) -> Result<ServerName<'static>, TlsError> {
         self.server_name.clone().map_or_else(|| server_name(uri.host().unwrap_or_default()), Ok)
     }
 }

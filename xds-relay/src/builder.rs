@@ -266,8 +266,8 @@ impl RelayBuilder {
         tracing::info!(instance = %core.instance(), "starting");
         let origins = Origins::read(&config, &core)?;
         let traces = Traces::begin(&config, &core)?;
-        // Of etcd nothing is known before it has answered, and who asks waits; of what is brought that may be otherwise.
-        let is_waited_for = |name: &str| config.origin(name).is_some_and(|origin| origin.kind.etcd().is_some());
+        // Of what is followed nothing is known before it has answered, and who asks waits; of what is brought that may be otherwise.
+        let is_waited_for = |name: &str| config.origin(name).is_some_and(|origin| origin.kind.is_followed());
         if let Some((origin, reason)) = core.not_ready_of(|name| !is_waited_for(name)) {
             return Err(Error::Origin { origin, reason });
         }

@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::etcd::etcd_options;
 use crate::file_content::FileContent;
+use crate::kubernetes::Access;
 use crate::orders::order_tokens;
 use crate::{origins, state, tls, traces};
 
@@ -34,7 +35,9 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
             content.dangling = loaded.dangling.iter().map(ToString::to_string).collect();
             contents.push(content);
         }
-        if let Some((_, descriptors)) = origin.kind.etcd() {
+        let followed =
+            (origin.kind.etcd().map(|(_, types)| types)).or(origin.kind.kubernetes().map(|(_, types)| types));
+        if let Some(descriptors) = followed {
             crate::file_origin::descriptors_of(config, origin, descriptors)?;
         }
     }
@@ -103,6 +106,9 @@ fn check_tls(config: &Config) -> Result<(), Error> {
     for origin in &config.origins {
         if let Some((etcd, _)) = origin.kind.etcd() {
             etcd_options(etcd, &config.field_of(origin, "etcd"))?;
+        }
+        if let Some((kubernetes, _)) = origin.kind.kubernetes() {
+            Access::check(kubernetes, &config.field_of(origin, "kubernetes"))?;
         }
     }
     tls::check_dates(config)

@@ -28,6 +28,7 @@ mod etcd;
 mod example_mesh;
 mod fields;
 mod glob;
+mod kubernetes;
 mod limits;
 mod listening;
 mod log_filter;
@@ -60,6 +61,7 @@ pub use self::{
     etcd::{Etcd, EtcdUser},
     example_mesh::{EXAMPLE, ExampleMesh},
     glob::{Glob, PatternError},
+    kubernetes::{Kubernetes, KubernetesKind},
     limits::Limits,
     log_filter::{LogFilter, LogFilterError},
     made::InvalidConfig,

@@ -11,6 +11,10 @@ mod standing;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub(crate) use self::contents::{Change, Contents, Read};
-pub(crate) use self::follower::{Follower, HELD, Next};
+pub(crate) use self::contents::{Change, Contents, Read, shown};
+#[cfg(test)]
+pub(crate) use self::follower::HELD;
+pub(crate) use self::follower::{Follower, Next};
 pub(crate) use self::relayed::{Relayed, Teller, Told};
+#[cfg(test)]
+pub(crate) use self::standing::Standing;

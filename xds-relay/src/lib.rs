@@ -33,6 +33,10 @@ mod hex;
 mod incoming;
 #[cfg(feature = "file-origin")]
 mod keyed_origin;
+mod kubernetes;
+#[cfg(feature = "file-origin")]
+#[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]
+pub mod kubernetes_origin;
 mod load_reports;
 mod lock;
 mod logging;

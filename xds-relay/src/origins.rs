@@ -17,12 +17,14 @@ use crate::error::Error;
 use crate::lock::lock;
 use crate::relay_core::{Dial, Dialed, Position, RelayCore};
 
-/// The origins of files and of etcd of a running relay, watched while this lives.
+/// The origins of files, of etcd and of Kubernetes of a running relay, watched while this lives.
 pub(crate) struct Origins {
     #[cfg(feature = "file-origin")]
     _watches: Vec<crate::file_origin::Watch>,
     #[cfg(feature = "file-origin")]
-    _followed: Vec<crate::etcd_origin::Following>,
+    _etcd: Vec<crate::etcd_origin::Following>,
+    #[cfg(feature = "file-origin")]
+    _kubernetes: Vec<crate::kubernetes_origin::Following>,
 }
 
 impl Origins {
@@ -56,7 +58,9 @@ impl Origins {
                 };
             watches.push(Watch::of(directory, loaded, reload).map_err(|error| failed(error.to_string()))?);
         }
-        Ok(Self { _watches: watches, _followed: crate::etcd_origin::follow_all(config, core)? })
+        let etcd = crate::etcd_origin::follow_all(config, core)?;
+        let kubernetes = crate::kubernetes_origin::follow_all(config, core)?;
+        Ok(Self { _watches: watches, _etcd: etcd, _kubernetes: kubernetes })
     }
 
     #[cfg(not(feature = "file-origin"))]
@@ -71,7 +75,8 @@ impl Origins {
 /// There is one.
 #[cfg(not(feature = "file-origin"))]
 pub(crate) fn refuse_files(config: &Config) -> Result<(), Error> {
-    match config.origins.iter().find(|origin| origin.kind.files().is_some() || origin.kind.etcd().is_some()) {
+    let needs_types = |origin: &&Origin| origin.kind.files().is_some() || origin.kind.is_followed();
+    match config.origins.iter().find(needs_types) {
         None => Ok(()),
         Some(origin) => {
             let reason = "this program was built without the feature `file-origin`".to_owned();

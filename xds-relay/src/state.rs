@@ -26,7 +26,9 @@ pub fn identities(config: &Config, grouping: &dyn NodeGrouping) -> Identities {
             let servers = servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             Some(format!("{} {servers} {} {:?}", origin.name, protocol.as_str(), origin.xdstp))
         }
-        OriginKind::Files { .. } | OriginKind::Etcd { .. } | OriginKind::Embedded => None,
+        OriginKind::Files { .. } | OriginKind::Etcd { .. } | OriginKind::Kubernetes { .. } | OriginKind::Embedded => {
+            None
+        }
     };
     let origins = config.origins.iter().map(origin).collect();
     Identities::new(origins, grouping.identity(), format!("{:?}", config.node))

@@ -212,8 +212,8 @@ mod tests {
                 "etcd: { endpoints: ['a:1'], prefix: '' }",
                 "origins[0].etcd.prefix: ``: expected a text that ends with /",
             ),
-            ("server: 'a:1', etcd: {}", "origins[0].etcd: an origin is one of a server, files and etcd"),
-            ("files: ., etcd: {}", "origins[0].etcd: an origin is one of a server, files and etcd"),
+            ("server: 'a:1', etcd: {}", "origins[0].etcd: an origin is one of a server, files, etcd and kubernetes"),
+            ("files: ., etcd: {}", "origins[0].etcd: an origin is one of a server, files, etcd and kubernetes"),
             ("tls: {}, etcd: { endpoints: ['a:1'], prefix: x/ }", "origins[0].tls: expected tls within etcd"),
             (
                 "keepalive: 1m, etcd: { endpoints: ['a:1'], prefix: x/ }",

@@ -36,6 +36,7 @@ pub(super) const AGGREGATION_FIELDS: &[&str] = &["rules", "legacy_all_matches", 
 pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets", "etcd"];
 pub(super) const ETCD_FIELDS: &[&str] = &["endpoints", "prefix", "tls", "user"];
 pub(super) const ETCD_USER_FIELDS: &[&str] = &["name", "password_file"];
+pub(super) const KUBERNETES_FIELDS: &[&str] = &["server", "tls", "token_file", "namespaces", "kinds", "label_selector"];
 pub(super) const ROLLOUT_FIELDS: &[&str] = &["scope", "settle", "stages", "halt", "on_halt", "all_types"];
 pub(super) const STAGE_FIELDS: &[&str] = &["match", "percent", "hold"];
 pub(super) const HALT_FIELDS: &[&str] = &["rejected", "silent", "lost", "check"];
@@ -57,6 +58,7 @@ pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "streams_per_connection",
     "files",
     "etcd",
+    "kubernetes",
     "descriptors",
     "authorities",
 ];
@@ -137,6 +139,9 @@ pub(super) mod tests {
         has(&[etcd], ETCD_FIELDS);
         has(&[etcd.entry("tls").unwrap()], ORIGIN_TLS_FIELDS);
         has(&[etcd.entry("user").unwrap()], ETCD_USER_FIELDS);
+        let kubernetes = origins.iter().find_map(|origin| origin.entry("kubernetes")).unwrap();
+        has(&[kubernetes], KUBERNETES_FIELDS);
+        has(&[kubernetes.entry("tls").unwrap()], ORIGIN_TLS_FIELDS);
         has(&[at(&["limits"])], &limits::keys());
 
         let directory = tempfile::tempdir().unwrap();
@@ -153,11 +158,13 @@ pub(super) mod tests {
             "ci-tokens",
             "etcd-ca.pem",
             "etcd-password",
+            "kubernetes-ca.pem",
+            "kubernetes-token",
         ] {
             fs::write(directory.path().join(file), "").unwrap();
         }
         let config = Config::parse(directory.path().join("relay.yaml"), &text).unwrap();
-        assert_eq!(config.origins.len(), 4);
+        assert_eq!(config.origins.len(), 5);
         let written = config.to_value().unwrap();
         assert_eq!(lacking(&Value::deserialize(&root).unwrap(), &written, ""), None, "it is not in written.rs");
         assert_eq!(serde_json::from_value::<Config>(written).unwrap(), config);
@@ -221,12 +228,26 @@ pub(super) mod tests {
             ("origins[].etcd.", ETCD_FIELDS),
             ("origins[].etcd.tls.", ORIGIN_TLS_FIELDS),
             ("origins[].etcd.user.", ETCD_USER_FIELDS),
+            ("origins[].kubernetes.", KUBERNETES_FIELDS),
+            ("origins[].kubernetes.tls.", ORIGIN_TLS_FIELDS),
             ("limits.", &limits::keys()),
             ("", FIELDS),
         ] {
             // What has fields of its own is listed by these.
-            let parts =
-                ["tls", "node", "limits", "aggregation", "state", "statsd", "traces", "match", "halt", "etcd", "user"];
+            let parts = [
+                "tls",
+                "node",
+                "limits",
+                "aggregation",
+                "state",
+                "statsd",
+                "traces",
+                "match",
+                "halt",
+                "etcd",
+                "kubernetes",
+                "user",
+            ];
             for field in fields.iter().filter(|field| !parts.contains(field)) {
                 row(&format!("{prefix}{field}"));
             }

@@ -9,8 +9,8 @@ use xds_transport::{Dialect, Protocol};
 use super::own_address::OwnAddresses;
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_DRAIN_DELAY, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Etcd, Limits, ListenTls, LogFilter, Node, Origin, OriginKind, OriginTls, ReadyWhen,
-    ServerAddress, Unknown, XdstpStreams,
+    DEFAULT_STREAMS_PER_CONNECTION, Etcd, Kubernetes, Limits, ListenTls, LogFilter, Node, Origin, OriginKind,
+    OriginTls, ReadyWhen, ServerAddress, Unknown, XdstpStreams,
 };
 use super::{clients, rollout, rules};
 
@@ -113,6 +113,9 @@ impl Config {
             if let Some((part, problem)) = origin.kind.etcd().and_then(|(etcd, _)| etcd.problem()) {
                 return Err(at(field(&format!("etcd.{part}")))(problem));
             }
+            if let Some((part, problem)) = origin.kind.kubernetes().and_then(|(kubernetes, _)| kubernetes.problem()) {
+                return Err(at(field(&format!("kubernetes.{part}")))(problem));
+            }
             if let Some(problem) = origin.token.as_ref().and_then(|_| rules::token(origin.tls.as_ref())) {
                 return Err(at(field("token"))(problem.to_owned()));
             }
@@ -195,6 +198,11 @@ impl Origin {
     /// Keys of etcd, whose types are built in.
     pub fn etcd(name: impl Into<String>, etcd: Etcd) -> Self {
         Self::new(name, OriginKind::Etcd { etcd, descriptors: None })
+    }
+
+    /// Objects of Kubernetes, whose types are built in.
+    pub fn kubernetes(name: impl Into<String>, kubernetes: Kubernetes) -> Self {
+        Self::new(name, OriginKind::Kubernetes { kubernetes, descriptors: None })
     }
 
     /// One that the program [brings](crate::RelayBuilder::origin) itself.

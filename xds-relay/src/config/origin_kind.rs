@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use xds_transport::Protocol;
 
-use super::{Etcd, ServerAddress};
+use super::{Etcd, Kubernetes, ServerAddress};
 
 /// What an origin is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,13 @@ pub enum OriginKind {
         /// A descriptor set to use in place of the built-in one.
         descriptors: Option<PathBuf>,
     },
+    /// Objects of Kubernetes that have resources.
+    Kubernetes {
+        /// The cluster, and what all of its keys begin with.
+        kubernetes: Kubernetes,
+        /// A descriptor set to use in place of the built-in one.
+        descriptors: Option<PathBuf>,
+    },
     /// One that the program brings which the relay is part of, under this name: see
     /// [`RelayBuilder::origin`](crate::RelayBuilder::origin). A file cannot say so.
     Embedded,
@@ -54,7 +61,7 @@ impl OriginKind {
     pub fn servers(&self) -> Option<&[ServerAddress]> {
         match self {
             Self::Server { servers, .. } => Some(servers),
-            Self::Files { .. } | Self::Etcd { .. } | Self::Embedded => None,
+            Self::Files { .. } | Self::Etcd { .. } | Self::Kubernetes { .. } | Self::Embedded => None,
         }
     }
 
@@ -71,7 +78,7 @@ impl OriginKind {
     pub fn files(&self) -> Option<(&Path, Option<&Path>)> {
         match self {
             Self::Files { directory, descriptors } => Some((directory, descriptors.as_deref())),
-            Self::Server { .. } | Self::Etcd { .. } | Self::Embedded => None,
+            Self::Server { .. } | Self::Etcd { .. } | Self::Kubernetes { .. } | Self::Embedded => None,
         }
     }
 
@@ -90,8 +97,30 @@ impl OriginKind {
     pub fn etcd(&self) -> Option<(&Etcd, Option<&Path>)> {
         match self {
             Self::Etcd { etcd, descriptors } => Some((etcd, descriptors.as_deref())),
-            Self::Server { .. } | Self::Files { .. } | Self::Embedded => None,
+            Self::Server { .. } | Self::Files { .. } | Self::Kubernetes { .. } | Self::Embedded => None,
         }
+    }
+
+    /// The objects and the descriptors, if it is Kubernetes: it is followed.
+    ///
+    /// ```
+    /// use xds_relay::config::{Kubernetes, Origin};
+    ///
+    /// let origin = Origin::kubernetes("kube", Kubernetes::in_cluster());
+    /// assert_eq!(origin.kind.kubernetes(), Some((&Kubernetes::in_cluster(), None)));
+    /// assert_eq!(origin.kind.to_string(), "config_maps in Kubernetes");
+    /// ```
+    #[must_use]
+    pub fn kubernetes(&self) -> Option<(&Kubernetes, Option<&Path>)> {
+        match self {
+            Self::Kubernetes { kubernetes, descriptors } => Some((kubernetes, descriptors.as_deref())),
+            Self::Server { .. } | Self::Files { .. } | Self::Etcd { .. } | Self::Embedded => None,
+        }
+    }
+
+    /// Whether what it has is listed and watched, and comes some time after the relay started.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.etcd().is_some() || self.kubernetes().is_some()
     }
 }
 
@@ -107,6 +136,11 @@ impl fmt::Display for OriginKind {
             Self::Etcd { etcd, .. } => {
                 let members: Vec<_> = etcd.endpoints.iter().map(ServerAddress::target).collect();
                 write!(f, "{} in etcd at {}", etcd.prefix, members.join(" or else "))
+            }
+            Self::Kubernetes { kubernetes, .. } => {
+                let kinds: Vec<_> = kubernetes.kinds.iter().map(ToString::to_string).collect();
+                write!(f, "{} in Kubernetes", kinds.join(" and "))?;
+                kubernetes.server.as_ref().map_or(Ok(()), |server| write!(f, " at {}", server.target()))
             }
             Self::Embedded => f.write_str("embedded"),
         }

@@ -17,6 +17,7 @@ use super::{
     aggregation::aggregation,
     clients,
     etcd::etcd,
+    kubernetes::kubernetes,
     listening::{Admin, address, admin, unix},
     node_parameters::node_parameters,
     orders,
@@ -72,7 +73,8 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let statsd = root.field("statsd", statsd::statsd)?;
     let traces = root.field("traces", traces::traces)?;
     let log = root.field("log", log_filter)?.unwrap_or_default();
-    let expected = "expected a list of at least one origin, each with a name and a server or files, or etcd";
+    let expected =
+        "expected a list of at least one origin, each with a name and a server or files, or etcd or kubernetes";
     let origins = root.required_field("origins", expected, |node| origins(node, directory, &own, expected))?;
     let first = origins.first().map(|origin| origin.name.clone()).unwrap_or_default();
     let default_origin = root.field("default_origin", |node| default_origin(node, &origins))?.unwrap_or(first);
@@ -229,21 +231,31 @@ fn authority(node: &yaml::Node) -> Result<String, Error> {
 fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Result<OriginKind, Error> {
     let belongs_elsewhere = |key, reason| node.field(key, |node| node.refuse::<()>(reason));
     let has = |key| node.entry(key).is_some();
-    let (is_server, is_files, is_etcd) = (has("server") || has("servers"), has("files"), has("etcd"));
+    let (is_server, is_files) = (has("server") || has("servers"), has("files"));
+    let (is_etcd, is_kubernetes) = (has("etcd"), has("kubernetes"));
     if has("server") {
         belongs_elsewhere("servers", "an origin has a server or servers, not both; expected one list of all")?;
     }
     if is_server {
         belongs_elsewhere("files", "an origin has a server or files, not both; expected two origins")?;
-        belongs_elsewhere("descriptors", "only an origin with files, or in etcd, has descriptors")?;
+        belongs_elsewhere("descriptors", "only an origin with files, or in etcd or kubernetes, has descriptors")?;
     }
+    const ONE: &str = "an origin is one of a server, files, etcd and kubernetes; expected another origin";
     if is_server || is_files {
-        belongs_elsewhere("etcd", "an origin is one of a server, files and etcd; expected another origin")?;
+        belongs_elsewhere("etcd", ONE)?;
     }
-    if is_files || is_etcd {
+    if is_server || is_files || is_etcd {
+        belongs_elsewhere("kubernetes", ONE)?;
+    }
+    if is_files || is_etcd || is_kubernetes {
         let of_connection = "only an origin with a server has a connection";
         belongs_elsewhere("protocol", "only an origin with a server has a protocol")?;
-        belongs_elsewhere("tls", if is_etcd { "expected tls within etcd" } else { of_connection })?;
+        let of_tls = match (is_etcd, is_kubernetes) {
+            (true, _) => "expected tls within etcd",
+            (_, true) => "expected tls within kubernetes",
+            _ => of_connection,
+        };
+        belongs_elsewhere("tls", of_tls)?;
         belongs_elsewhere("token", "only an origin with a server is called")?;
         belongs_elsewhere("xdstp", "only an origin with a server has streams")?;
         belongs_elsewhere("dynamic_parameters", "only an origin with a server is asked")?;
@@ -260,12 +272,14 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Resul
     let file = |node: &yaml::Node| existing(node, directory, "file", Path::is_file);
     let files = node.field("files", |node| existing(node, directory, "directory", Path::is_dir))?;
     let etcd = node.field("etcd", |node| etcd(node, None, &file))?;
+    let kubernetes = node.field("kubernetes", |node| kubernetes(node, &file))?;
     let descriptors = node.field("descriptors", file)?;
-    match (files, etcd) {
-        (Some(directory), _) => Ok(OriginKind::Files { directory, descriptors }),
-        (None, Some(etcd)) => Ok(OriginKind::Etcd { etcd, descriptors }),
-        (None, None) => node.refuse(
-            "expected server: HOST:PORT, servers: [HOST:PORT, …] or files: DIRECTORY, or etcd with endpoints and a prefix",
+    match (files, etcd, kubernetes) {
+        (Some(directory), ..) => Ok(OriginKind::Files { directory, descriptors }),
+        (None, Some(etcd), _) => Ok(OriginKind::Etcd { etcd, descriptors }),
+        (None, None, Some(kubernetes)) => Ok(OriginKind::Kubernetes { kubernetes, descriptors }),
+        (None, None, None) => node.refuse(
+            "expected server: HOST:PORT, servers: [HOST:PORT, …] or files: DIRECTORY, or etcd with endpoints and a prefix, or kubernetes",
         ),
     }
 }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{
     ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, ETCD_FIELDS, ETCD_USER_FIELDS, FIELDS, HALT_FIELDS,
-    LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS, ORIGIN_FIELDS, ORIGIN_TLS_FIELDS, ROLLOUT_FIELDS, STAGE_FIELDS,
-    STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS, TRACES_FIELDS,
+    KUBERNETES_FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS, ORIGIN_FIELDS, ORIGIN_TLS_FIELDS, ROLLOUT_FIELDS,
+    STAGE_FIELDS, STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS, TRACES_FIELDS,
 };
 use super::limits::{self, Field, LIMITS};
 use super::{Config, Origin};
@@ -145,6 +145,7 @@ fn of_origin(schema: &Schema, field: &str) -> Value {
                 .object("origins[].etcd.", ETCD_FIELDS, |schema, field| of_etcd(schema, field, "origins[].etcd."));
             required(etcd, &["endpoints", "prefix"])
         }
+        "kubernetes" => schema.object("origins[].kubernetes.", KUBERNETES_FIELDS, of_kubernetes),
         "protocol" => one_of(&["delta", "sotw"]),
         "xdstp" => one_of(&["shared", "by_node"]),
         "dynamic_parameters" => one_of(&["final", "draft"]),
@@ -184,6 +185,15 @@ fn of_etcd(schema: &Schema, field: &str, prefix: &str) -> Value {
         "endpoints" => list(text(), 1),
         "tls" => schema.object(&format!("{prefix}tls."), ORIGIN_TLS_FIELDS, |_, _| text()),
         "user" => required(schema.object(&format!("{prefix}user."), ETCD_USER_FIELDS, |_, _| text()), ETCD_USER_FIELDS),
+        _ => text(),
+    }
+}
+
+fn of_kubernetes(schema: &Schema, field: &str) -> Value {
+    match field {
+        "tls" => schema.object("origins[].kubernetes.tls.", ORIGIN_TLS_FIELDS, |_, _| text()),
+        "namespaces" => list(text(), 1),
+        "kinds" => list(one_of(&["config_maps", "xds_resources"]), 1),
         _ => text(),
     }
 }

@@ -14,10 +14,10 @@ use super::limits::{Amount, LIMITS, Limit};
 use super::listening::written_at;
 use super::orders as order_taking;
 use super::{
-    Aggregation, Config, Etcd, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls, ReadyWhen, Rollout,
-    Secrets, State, Statsd, Traces, Unknown, Unmatched, XdstpStreams, read, rollout,
+    Aggregation, Config, Etcd, Kubernetes, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls,
+    ReadyWhen, Rollout, Secrets, State, Statsd, Traces, Unknown, Unmatched, XdstpStreams, read, rollout,
 };
-use super::{clients, etcd};
+use super::{clients, etcd, kubernetes};
 use crate::yaml::{self, Prefix};
 
 /// By the fields that [a file](Config::parse) has, and held to the same. Relative paths start from where the program was
@@ -166,6 +166,10 @@ fn cluster(etcd: &Etcd) -> Result<Value, Unwritten> {
     etcd::written(etcd, path, origin_tls)
 }
 
+fn objects(of: &Kubernetes) -> Result<Value, Unwritten> {
+    kubernetes::written(of, path, origin_tls)
+}
+
 fn rollouts(all: &[Rollout]) -> Option<Value> {
     (!all.is_empty()).then(|| all.iter().map(|rollout| rollout::written(rollout, time)).collect())
 }
@@ -246,6 +250,12 @@ fn origin(origin: &Origin) -> Result<Value, Unwritten> {
             ("descriptors", descriptors.as_deref().map(path).transpose()?),
             authorities,
         ])),
+        OriginKind::Kubernetes { kubernetes, descriptors } => Ok(some([
+            name,
+            ("kubernetes", Some(objects(kubernetes)?)),
+            ("descriptors", descriptors.as_deref().map(path).transpose()?),
+            authorities,
+        ])),
         OriginKind::Embedded => Err(format!("origin `{}` is embedded, and no file has such an origin", origin.name)),
     }
 }
@@ -318,6 +328,11 @@ mod tests {
             json!({ "etcd": {
                 "endpoints": ["https://b:1/", "https://c:1/"], "prefix": "x/", "tls": { "server_name": "b" },
                 "user": { "name": "me", "password_file": file },
+            } }),
+            json!({ "kubernetes": {}, "descriptors": file }),
+            json!({ "kubernetes": {
+                "server": "https://b:1/", "tls": { "ca": file }, "token_file": file, "namespaces": ["a", "b"],
+                "kinds": ["xds_resources", "config_maps"], "label_selector": "a=b",
             } }),
             #[cfg(unix)]
             json!({ "server": format!("unix:{}", directory.path().join("socket").display()) }),

@@ -33,14 +33,18 @@ pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Result<P
     read_list(&root(text, "the file is empty")?, descriptors)
 }
 
-/// Reads a text that is all there is of one name: a resource as the list in a file has it, or such a list, of its variants. Where
-/// there is no name in it, it is this one.
-pub(super) fn read_value(text: &str, name: &str, descriptors: &Descriptors) -> Result<Vec<Placed>, yaml::Error> {
+/// Reads a text that is a resource as the list in a file has it, or such a list. Where there is no name in a resource that is all there
+/// is, it is this one.
+pub(super) fn read_value(
+    text: &str,
+    name: Option<&str>,
+    descriptors: &Descriptors,
+) -> Result<Vec<Placed>, yaml::Error> {
     let root = root(text, "empty")?;
     if root.entry("resources").is_some() {
         return read_list(&root, descriptors)?.into_iter().collect();
     }
-    let resource = read_named(&root, descriptors, Some(name))?;
+    let resource = read_named(&root, descriptors, name)?;
     Ok(vec![Placed { resource, position: root.position, path: String::new() }])
 }
 

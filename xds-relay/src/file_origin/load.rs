@@ -57,11 +57,33 @@ pub(crate) fn load_value(
     name: &str,
     descriptors: &Descriptors,
 ) -> Result<Vec<FileResource>, FileError> {
+    load_one(place, (text, Some(name)), descriptors, &Served::default())
+}
+
+/// Reads a text whose place is called so in messages: a list as a file has it, or a resource alone.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_text(
+    place: &str,
+    text: &str,
+    descriptors: &Descriptors,
+    served: &Served,
+) -> Result<Vec<FileResource>, FileError> {
+    load_one(place, (text, None), descriptors, served)
+}
+
+fn load_one(
+    place: &str,
+    (text, name): (&str, Option<&str>),
+    descriptors: &Descriptors,
+    served: &Served,
+) -> Result<Vec<FileResource>, FileError> {
     let place = Path::new(place);
     let placed = document::read_value(text, name, descriptors).map_err(|error| FileError::in_document(place, error))?;
     let mut resources = Resources::default();
     for one in placed {
-        resources.put(place, one, &Served::default()).map_err(|error| FileError::in_document(place, error))?;
+        resources.put(place, one, served).map_err(|error| FileError::in_document(place, error))?;
     }
     Ok(resources.into_vec())
 }

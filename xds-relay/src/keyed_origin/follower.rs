@@ -70,6 +70,12 @@ impl<R: Read> Follower<R> {
         self.told(part, &changes, now)
     }
 
+    /// All keys of a part with these prefixes are gone, as one change.
+    pub(crate) fn removed(&mut self, part: &str, prefixes: &BTreeSet<String>, now: Instant) -> Next {
+        let changes: Vec<_> = prefixes.iter().flat_map(|prefix| self.contents.replacing(prefix, Vec::new())).collect();
+        self.told(part, &changes, now)
+    }
+
     /// What was done in a part since, as one change.
     pub(crate) fn told(&mut self, part: &str, changes: &[Change], now: Instant) -> Next {
         let staged = self.contents.stage(changes);

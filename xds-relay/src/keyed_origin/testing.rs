@@ -4,7 +4,8 @@ use std::sync::mpsc::Sender;
 
 use xdstp_client::federation::Held;
 
-use super::{Standing, Told};
+use super::relayed::Told;
+use super::standing::Standing;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard {

@@ -20,7 +20,7 @@ const SILENT_HINT: &str = "the origin does not answer: one that looks at the nod
 pub(crate) struct Configured {
     /// In the order of the configuration.
     pub(crate) all: Vec<Arc<dyn Origin>>,
-    /// Those of files and of etcd, by position, for whoever reads them.
+    /// Those of files, of etcd and of Kubernetes, by position, for whoever reads them.
     pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) authorities: Arc<Authorities>,
 }
@@ -76,6 +76,11 @@ impl Configured {
                 }
                 OriginKind::Etcd { .. } => {
                     let origin = Arc::new(SnapshotOrigin::new("etcd", common.rules.clone()));
+                    files.insert(position, origin.clone());
+                    all.push(origin);
+                }
+                OriginKind::Kubernetes { .. } => {
+                    let origin = Arc::new(SnapshotOrigin::new("kubernetes", common.rules.clone()));
                     files.insert(position, origin.clone());
                     all.push(origin);
                 }

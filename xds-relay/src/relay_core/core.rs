@@ -40,7 +40,7 @@ pub struct RelayCore {
     pub(crate) authorities: Arc<Authorities>,
     /// What origins have that come later, too.
     pub(crate) common: Common,
-    /// Those of files and of etcd, by position: for whoever reads them.
+    /// Those of files, of etcd and of Kubernetes, by position: for whoever reads them.
     files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     /// What is wrong with them, by position.
     pub(crate) troubles: Mutex<BTreeMap<usize, Trouble>>,
@@ -157,7 +157,7 @@ impl RelayCore {
         })
     }
 
-    /// The content of an origin of files, or of etcd, changed: every scope it feeds changes with it.
+    /// The content of an origin of files, of etcd or of Kubernetes changed: every scope it feeds changes with it.
     pub fn set_files(&self, origin: usize, resources: Vec<Held>, now: Instant) {
         if let Some(files) = self.files.get(&origin) {
             files.set(resources, now);

@@ -52,7 +52,9 @@ fn origin_of<'a>(config: &'a Config, authority: &str) -> Option<&'a Origin> {
 fn is_led(origin: &Origin) -> bool {
     let is_one = |kind: &OriginKind| match kind {
         OriginKind::Server { servers, protocol } => servers.len() == 1 && *protocol == Protocol::Delta,
-        OriginKind::Files { .. } | OriginKind::Etcd { .. } | OriginKind::Embedded => false,
+        OriginKind::Files { .. } | OriginKind::Etcd { .. } | OriginKind::Kubernetes { .. } | OriginKind::Embedded => {
+            false
+        }
     };
     is_one(&origin.kind) && origin.xdstp == XdstpStreams::Shared
 }

@@ -1,0 +1,63 @@
+//! Who lists an origin's objects and is told what is done to them: a thread, which waits for the API server.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use super::api::Api;
+use super::collection::Collection;
+use super::value::Reader;
+use super::watching::{Origin, Watching};
+use crate::keyed_origin::{Contents, Follower, Teller, Told};
+
+/// As people call it.
+pub(super) const KEEPER: &str = "Kubernetes";
+
+/// An origin is followed for as long as this lives.
+pub(crate) struct Following {
+    _stop: oneshot::Sender<()>,
+}
+
+impl Following {
+    /// Begins; nobody waits for what the API server says.
+    ///
+    /// # Errors
+    /// The system has no thread for it.
+    pub(super) fn start(api: Api, collections: Vec<Collection>, reader: Reader, told: impl Told) -> io::Result<Self> {
+        let (stop, stopped) = oneshot::channel::<()>();
+        // What is read there takes its time: it is nobody else's.
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let run = move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    _ = stopped => {}
+                    () = follow(api, collections, reader, told) => {}
+                }
+            });
+            // Whoever looks up a name just then is not waited for.
+            runtime.shutdown_background();
+        };
+        thread::Builder::new().name("k8s-origin".into()).spawn(run)?;
+        Ok(Self { _stop: stop })
+    }
+}
+
+/// Follows all of them, for ever.
+pub(super) async fn follow(api: Api, collections: Vec<Collection>, reader: Reader, told: impl Told) {
+    let follower = Follower::new(Contents::new(reader), collections.iter().map(Collection::part));
+    let origin = Arc::new(Mutex::new(Origin::new(follower, Teller::new(told, KEEPER))));
+    let api = Arc::new(api);
+    let mut all = JoinSet::new();
+    for collection in collections {
+        all.spawn(Watching::new(api.clone(), collection, origin.clone()).run());
+    }
+    while let Some(ended) = all.join_next().await {
+        if let Err(error) = ended {
+            tracing::error!("what is in {KEEPER} is followed no more: {error}");
+        }
+    }
+}
