@@ -15,6 +15,7 @@ chapters! {
     test_your_server = "test-your-server.md",
     operate = "operate.md",
     etcd_origin = "etcd-origin.md",
+    kubernetes_origin = "kubernetes-origin.md",
     machines = "machines.md",
     rules = "rules.md",
 }

@@ -36,6 +36,7 @@ fn everything() -> String {
     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
     let _handles = (metrics.downstream(type_url), metrics.upstream("a", type_url), metrics.reloads("a"));
     metrics.etcd("a").set(true, 0, 0);
+    metrics.kubernetes("a").set(true, 0, 0);
     let _timings = metrics.timings(type_url);
     metrics.spoke("a", Instant::now());
     let _open = metrics.stream_opened(Protocol::Delta);

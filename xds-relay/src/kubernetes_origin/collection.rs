@@ -83,7 +83,30 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
+
+    /// What is in a file for who runs relays; in what was packed for the registry there is none.
+    fn deployed(file: &str) -> Option<Vec<serde_json::Value>> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/kubernetes-origin").join(file);
+        let text = fs::read_to_string(path).ok()?;
+        Some(text.split("\n---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect())
+    }
+
+    #[test]
+    fn what_is_asked_for_is_what_is_defined_and_what_relays_may_read() {
+        let Some(defined) = deployed("xds-resources.yaml") else { return };
+        let (spec, names) = (&defined[0]["spec"], &defined[0]["spec"]["names"]);
+        let (group, version) = (spec["group"].as_str().unwrap(), spec["versions"][0]["name"].as_str().unwrap());
+        assert_eq!(XDS_RESOURCE.api, format!("/apis/{group}/{version}"));
+        assert_eq!((&names["kind"], &names["listKind"]), (&XDS_RESOURCE.name.into(), &XDS_RESOURCE.list.into()));
+        assert_eq!(defined[0]["metadata"]["name"], format!("{}.{group}", XDS_RESOURCE.plural));
+        let rules = deployed("reader.yaml").unwrap()[0]["rules"].clone();
+        let rule = |group: &str, kind: Kind| serde_json::json!({ "apiGroups": [group], "resources": [kind.plural], "verbs": ["get", "list", "watch"] });
+        assert_eq!(rules, serde_json::json!([rule("", CONFIG_MAP), rule(group, XDS_RESOURCE)]));
+    }
 
     #[test]
     fn what_is_asked_for_is_in_the_path() {

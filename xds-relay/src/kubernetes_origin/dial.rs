@@ -16,9 +16,12 @@ pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
+/// A connection, or why there is none.
+pub(super) type Dialing<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Io>, String>> + Send + 'a>>;
+
 /// Each call makes a connection, or says why there is none.
 pub(super) trait Dial: Send + Sync + 'static {
-    fn dial(&self) -> Pin<Box<dyn Future<Output = Result<Box<dyn Io>, String>> + Send + '_>>;
+    fn dial(&self) -> Dialing<'_>;
 }
 
 /// By TCP, with TLS or without.
@@ -28,7 +31,7 @@ pub(super) struct Network {
 }
 
 impl Dial for Network {
-    fn dial(&self) -> Pin<Box<dyn Future<Output = Result<Box<dyn Io>, String>> + Send + '_>> {
+    fn dial(&self) -> Dialing<'_> {
         Box::pin(self.connect())
     }
 }

@@ -10,7 +10,7 @@ mod seen;
 mod values;
 mod watching;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -24,6 +24,9 @@ use super::following::follow;
 use super::value::Reader;
 use crate::config::{Kubernetes, KubernetesKind};
 use crate::file_origin::{Descriptors, Served};
+
+/// To read them takes longer than all that is tested with them.
+static TYPES: LazyLock<Descriptors> = LazyLock::new(|| Descriptors::built_in().unwrap());
 
 /// Longer than anything takes that happens by itself, but for a list every hour.
 const SETTLED: Duration = Duration::from_secs(400);
@@ -44,7 +47,7 @@ impl World {
     fn of(cluster: Cluster, kubernetes: Kubernetes, namespaces: &[&str]) -> Self {
         let namespaces: Vec<_> = namespaces.iter().map(|name| (*name).to_owned()).collect();
         let collections = Collection::all(&kubernetes, &namespaces);
-        let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
+        let reader = Reader::new(TYPES.clone(), Served::default());
         let api = Api::new(Arc::new(cluster.clone()), "kubernetes".to_owned(), None);
         let seen = Seen::default();
         let following = tokio::spawn(follow(api, collections, reader, seen.clone()));

@@ -1,15 +1,13 @@
 //! An API server that a test scripts: it lists and watches as Kubernetes does, and does it badly where it is told to.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 use tokio::io::duplex;
 use tokio::sync::Notify;
 
-use super::super::dial::{Dial, Io};
+use super::super::dial::{Dial, Dialing, Io};
 use super::script;
 use crate::lock::lock;
 
@@ -154,7 +152,7 @@ impl Cluster {
 }
 
 impl Dial for Cluster {
-    fn dial(&self) -> Pin<Box<dyn Future<Output = Result<Box<dyn Io>, String>> + Send + '_>> {
+    fn dial(&self) -> Dialing<'_> {
         Box::pin(async {
             if self.state().is_away {
                 return Err("nobody is there".to_owned());

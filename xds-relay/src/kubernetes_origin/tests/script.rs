@@ -43,7 +43,7 @@ async fn answer<I: AsyncRead + AsyncWrite + Unpin>(cluster: &Cluster, mut io: I)
         Some(Fault::Cut(bytes)) => out.left = Some(bytes),
         Some(Fault::Stall) => {
             out.begin().await?;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
         None => {}
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use xdstp_client::federation::Held;
 
-use crate::file_origin::Descriptors;
+use super::TYPES;
 use crate::keyed_origin::{Standing, Told};
 use crate::lock::lock;
 
@@ -23,7 +23,6 @@ struct All {
     troubles: Vec<String>,
     contents: usize,
     refused: u64,
-    types: Option<Descriptors>,
 }
 
 impl Seen {
@@ -62,10 +61,9 @@ impl Seen {
 impl Told for Seen {
     fn content(&mut self, held: Vec<Held>) {
         let all = &mut *lock(&self.0);
-        let types = all.types.get_or_insert_with(|| Descriptors::built_in().unwrap());
         let timeout = |(type_url, name, resource): &Held| {
             let any = <xds_transport::wire::Any as prost::Message>::decode(resource.value.any().clone()).unwrap();
-            let json = types.to_json(type_url.as_str(), &any.value);
+            let json = TYPES.to_json(type_url.as_str(), &any.value);
             let seconds = json["connect_timeout"].as_str().unwrap_or("0s").trim_end_matches('s').parse().unwrap();
             (name.as_str().to_owned(), seconds)
         };
