@@ -21,6 +21,8 @@ mod health;
 mod html;
 mod identity;
 mod killed;
+#[cfg(feature = "file-origin")]
+mod kubernetes;
 mod layers;
 mod led;
 mod limits;
