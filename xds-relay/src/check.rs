@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::etcd::etcd_options;
 use crate::file_content::FileContent;
+#[cfg(feature = "file-origin")]
 use crate::kubernetes::Access;
 use crate::orders::order_tokens;
 use crate::{origins, state, tls, traces};
@@ -107,6 +108,7 @@ fn check_tls(config: &Config) -> Result<(), Error> {
         if let Some((etcd, _)) = origin.kind.etcd() {
             etcd_options(etcd, &config.field_of(origin, "etcd"))?;
         }
+        #[cfg(feature = "file-origin")]
         if let Some((kubernetes, _)) = origin.kind.kubernetes() {
             Access::check(kubernetes, &config.field_of(origin, "kubernetes"))?;
         }

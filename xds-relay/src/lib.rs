@@ -33,6 +33,7 @@ mod hex;
 mod incoming;
 #[cfg(feature = "file-origin")]
 mod keyed_origin;
+#[cfg(feature = "file-origin")]
 mod kubernetes;
 #[cfg(feature = "file-origin")]
 #[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]

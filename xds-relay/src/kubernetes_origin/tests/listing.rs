@@ -34,6 +34,18 @@ async fn a_continuation_that_has_expired_begins_the_list_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn pages_of_several_versions_are_no_list() {
+    let cluster = Cluster::default();
+    (0..4).for_each(|number| cluster.cluster(&format!("c{number}"), 1));
+    cluster.state().page = Some(3);
+    let other = r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"other"},"items":[]}"#;
+    cluster.fail(Kind::More, Fault::Says(other.to_owned()));
+    let world = World::of(cluster, Kubernetes::in_cluster(), &["mesh"]);
+    world.is_in_trouble("nothing is known: configmap/mesh: it says what is no answer: pages of several versions").await;
+    world.until(|world| world.seen.served().is_some_and(|served| served.len() == 4)).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_no_list_says_nothing_of_what_is_there() {
     for (fault, words) in [
         (Fault::Status(401, status(401, "Unauthorized", "Unauthorized"), ""), "it says 401 Unauthorized: Unauthorized"),
