@@ -6,7 +6,8 @@
 //! What changes in an object is one change. A value that is not good is refused, and the last good one of its key stays; so does all
 //! while the API server does not answer. A resource that is in two objects is served of the older one.
 //!
-//! The client is a few requests of HTTP/1.1 and not a library of its own: list and watch are all that is needed, each with bounds.
+//! The client is a few requests of HTTP/1.1 on what is in the tree already, each with bounds: list and watch are all that is needed. The crate
+//! `kube` (5.0, with a client, rustls and a watcher) would be 53 crates more than the 154 that a relay has.
 
 mod answer;
 mod api;

@@ -13,6 +13,7 @@ use super::collection::Collection;
 use super::value::Reader;
 use super::watching::{Origin, Watching};
 use crate::keyed_origin::{Contents, Follower, Teller, Told};
+use crate::lock::lock;
 
 /// As people call it.
 pub(super) const KEEPER: &str = "Kubernetes";
@@ -57,7 +58,7 @@ pub(super) async fn follow(api: Api, collections: Vec<Collection>, reader: Reade
     }
     while let Some(ended) = all.join_next().await {
         if let Err(error) = ended {
-            tracing::error!("what is in {KEEPER} is followed no more: {error}");
+            lock(&origin).lost(format!("it is followed no more: {error}"));
         }
     }
 }

@@ -51,6 +51,13 @@ impl<T: Told> Origin<T> {
         Self { follower, teller, away: BTreeMap::new() }
     }
 
+    /// Something is followed no more.
+    pub(super) fn lost(&mut self, why: String) {
+        // What is known stays, and never changes again.
+        self.away.insert(String::new(), why);
+        self.tell();
+    }
+
     fn tell(&mut self) {
         let away = self.away.iter().next().map(|(part, why)| format!("{}: {why}", part.trim_end_matches('/')));
         self.teller.tell(&mut self.follower, away);
@@ -110,8 +117,11 @@ impl<T: Told> Watching<T> {
 
     fn listed(&mut self, values: Vec<Change>) -> Next {
         let origin = &mut *lock(&self.origin);
-        origin.away.remove(&self.part);
         let next = origin.follower.listed(&self.part, values, now());
+        if next != Next::Watch {
+            origin.away.remove(&self.part);
+        }
+        // Else whoever may list, and may not watch, would be well for a moment, over and over.
         origin.tell();
         next
     }

@@ -133,6 +133,22 @@ async fn who_says_nothing_after_his_time_is_not_there_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_may_list_and_not_watch_is_told_so_all_the_time_and_has_what_is_listed() {
+    let world = World::new();
+    let forbidden = || Fault::Status(403, status(403, "Forbidden", "cannot watch"), "");
+    (0..1000).for_each(|_| world.cluster.fail(Kind::Watch, forbidden()));
+    world.is_in_trouble("it says 403 Forbidden: cannot watch").await;
+    world.cluster.cluster("web", 1);
+    world.serves(&[("web", 1)]).await;
+    for _ in 0..600 {
+        sleep(Duration::from_secs(1)).await;
+        assert!(world.seen.trouble().is_some());
+    }
+    let asked = world.cluster.asked(Kind::Watch) + world.cluster.asked(Kind::List);
+    assert!(asked < 120, "{asked}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_ends_every_watch_at_once_is_listed_and_not_often() {
     let world = World::new();
     (0..100).for_each(|_| world.cluster.fail(Kind::Watch, Fault::Says(String::new())));
