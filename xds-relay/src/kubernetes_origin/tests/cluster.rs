@@ -1,6 +1,6 @@
 //! An API server that a test scripts: it lists and watches as Kubernetes does, and does it badly where it is told to.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
@@ -39,8 +39,6 @@ pub(super) struct State {
     pub(super) cuts: usize,
     /// An outage: nobody is let in.
     pub(super) is_away: bool,
-    /// The names of clusters that were there and then were not, at any time.
-    pub(super) gone: BTreeSet<String>,
     /// Bytes at a time.
     pub(super) drip: Option<usize>,
 }
@@ -117,7 +115,6 @@ impl Cluster {
         let key = ("configmaps".to_owned(), namespace.to_owned(), name.to_owned());
         let Some(mut object) = state.objects.remove(&key) else { return };
         object["metadata"]["resourceVersion"] = version(state.events.len() + 1).into();
-        state.gone.insert(name.to_owned());
         self.tell(state, "configmaps", "DELETED", object);
     }
 
