@@ -131,7 +131,7 @@ async fn run(steps: &[Step], page: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
     fn in_the_end_it_is_served_what_is_there(steps in prop::collection::vec(step(), 0..60), page in 1..6usize) {
