@@ -39,6 +39,8 @@ pub(super) struct State {
     pub(super) cuts: usize,
     /// An outage: nobody is let in.
     pub(super) is_away: bool,
+    /// Nobody may read these.
+    pub(super) forbidden: Option<&'static str>,
     /// Bytes at a time.
     pub(super) drip: Option<usize>,
 }

@@ -113,15 +113,17 @@ async fn a_page_that_is_too_large_is_asked_for_with_fewer_objects() {
 async fn nothing_is_told_before_all_collections_are_listed() {
     let cluster = Cluster::default();
     cluster.cluster("web", 1);
-    let forbidden = || Fault::Status(403, status(403, "Forbidden", "xdsresources is forbidden"), "");
-    // Whichever comes first.
-    (0..2).for_each(|_| cluster.fail(Kind::List, forbidden()));
-    let world = World::of(cluster, both(), &["mesh"]);
-    world.is_in_trouble("Kubernetes is away, and nothing is known: ").await;
-    assert_eq!(world.seen.contents(), 0);
-    world.serves(&[("web", 1)]).await;
-    world.is_well().await;
-    assert!(world.seen.take_removed().is_empty());
+    for plural in ["configmaps", "xdsresources"] {
+        cluster.state().forbidden = Some(plural);
+        let world = World::of(cluster.clone(), both(), &["mesh"]);
+        world.is_in_trouble("Kubernetes is away, and nothing is known: ").await;
+        sleep(SETTLED).await;
+        assert_eq!(world.seen.contents(), 0, "{plural}");
+        cluster.state().forbidden = None;
+        world.serves(&[("web", 1)]).await;
+        world.is_well().await;
+        assert_eq!(world.seen.contents(), 1, "{plural}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

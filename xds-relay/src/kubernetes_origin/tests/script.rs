@@ -32,6 +32,10 @@ async fn answer<I: AsyncRead + AsyncWrite + Unpin>(cluster: &Cluster, mut io: I)
         state.faults.get_mut(&kind).and_then(std::collections::VecDeque::pop_front)
     };
     let mut out = Out { io, left: None, drip: cluster.state().drip };
+    let forbidden = cluster.state().forbidden;
+    if forbidden == Some(&*place(&target).0) {
+        return out.whole(403, "", &status(403, "Forbidden", "it is forbidden")).await;
+    }
     match fault {
         Some(Fault::Status(code, text, head)) => return out.whole(code, head, &text).await,
         Some(Fault::Says(text)) => {
