@@ -1,5 +1,5 @@
 """Runs the tests: `run [--relay PATH] [--tool PATH] [--example PATH] [--plane PATH] [--browser PATH] [--direct] [--scale]
-[--list] [NAME...]`, where NAME is a part of the names to run."""
+[--figures] [--list] [NAME...]`, where NAME is a part of the names to run."""
 
 import argparse
 import importlib
@@ -42,7 +42,7 @@ class Peers:
 def main():
     """The process's exit status."""
     options = arguments()
-    suite = "scale" if options.scale else "tests"
+    suite = "scale" if options.scale else "figures" if options.figures else "tests"
     for module in sorted((HERE / suite).glob("[a-z]*.py")):
         importlib.import_module(f"{suite}.{module.stem}")
     there = cases(options.direct, options.browser, grpc_js.is_there())
@@ -83,6 +83,7 @@ def arguments():
     parser.add_argument("--browser", type=Path, help="a Chromium, for the tests that look at pages; pictures: pictures/")
     parser.add_argument("--direct", action="store_true", help="no relay: clients face the origin, to check the suite")
     parser.add_argument("--scale", action="store_true", help="the tests of relays that share what they know in etcd")
+    parser.add_argument("--figures", action="store_true", help="what relays and etcd cost: printed, and held against nothing")
     parser.add_argument("--list", action="store_true", help="print the names and do nothing")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a part of the names of the tests to run")
     return parser.parse_args()
