@@ -239,6 +239,30 @@ def etcd_loses_its_leader_its_quorum_and_its_past(bed):
 
 
 @scenario(needs_relay=True, needs_programs=True, alone=True)
+def relays_that_start_while_etcd_is_away_serve_what_they_served_last(bed):
+    """All of etcd is stopped, and both relays are killed and start again: Envoys that are new are served, too."""
+    fleet, envoys = serving(bed)
+    fleet.etcd.stop_all()
+    for at, relay in enumerate(fleet.relays):
+        relay.kill()
+        relay.start()
+        check(fleet.told(at).get("recalled"), "that etcd does not answer is not told")
+    fleet.order(0, "freeze")
+    late = [fleet.envoy(at, f"late-{at}") for at in range(2)]
+    have(1, late)
+    fleet.write(2)
+    throughout("nothing new is released", lambda: all(revision(envoy) == 1 for envoy in fleet.envoys), 5)
+    fleet.etcd.go_on()
+    until("the freeze holds on both", lambda: all(fleet.told(at).get("frozen") for at in range(2)), within=30)
+    fleet.order(1, "unfreeze")
+    have(2, envoys)
+    fleet.agree(within=30)
+    equal([revision(envoy) for envoy in late], [1, 1], "what those have that are no canaries")
+    check(not any(fleet.told(at).get("recalled") for at in range(2)), "etcd has answered")
+    fleet.nothing_was_taken()
+
+
+@scenario(needs_relay=True, needs_programs=True, alone=True)
 def a_relay_that_is_cut_off_serves_what_it_knows(bed):
     """The relay that publishes is cut off from etcd for longer than its lease: another one publishes, and no two at once."""
     fleet, envoys = serving(bed)

@@ -1,5 +1,6 @@
 //! What has a relay that runs release what its origins have.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -8,18 +9,20 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
-use xdstp_client::state::{Etcd, EtcdOptions, Redb, Store, StoreError};
+use xdstp_client::state::{Etcd, Redb, Store, StoreError};
 
-use crate::config::{Config, Rollout};
+use crate::config::{self, Config, Rollout};
 use crate::error::Error;
 use crate::etcd::etcd_options;
-use crate::relay_core::{RelayCore, RolloutError};
-use crate::releases::{Act, Alone, Applied, By, Control, Order, StoredError, Turns};
-use crate::replicas::Following;
+use crate::relay_core::{Following, RelayCore, ReleaseStore, RolloutError};
+use crate::releases::{Act, Applied, By, Control, Order, StoredError, Turns};
+use crate::replicas::tell;
 
 /// Where releases are kept, in the directory of `state`. It is no part of what is known there, which is put aside where it is
 /// damaged: what is frozen is not to be forgotten.
 const FILE: &str = "releases.redb";
+/// Where the copy of those is that are in etcd.
+const COPY: &str = "releases-copy.redb";
 /// How long a relay that starts waits for one that ends.
 const PATIENCE: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_millis(200);
@@ -75,8 +78,8 @@ impl Releaser {
     /// As [`roll_out`](Self::roll_out).
     pub fn roll_out_in_turn<S: Store + Turns>(&self, rollout: Rollout, store: Arc<S>) -> Result<(), RolloutError> {
         let following = Following::begin(store.clone()).map_err(StoredError::from)?;
-        self.0.roll_out_in_turn(rollout, store.clone(), store, Instant::now())?;
-        following.tell(&self.0).map_err(|error| StoredError::from(StoreError::from(error)).into())
+        self.0.roll_out_on(rollout, ReleaseStore::shared(store.clone(), store), Instant::now())?;
+        tell(following, &self.0).map_err(|error| StoredError::from(StoreError::from(error)).into())
     }
 
     /// Does what a person orders of the releases of an authority, or of old-style names: who it is, and why. It takes as long as the
@@ -105,7 +108,7 @@ impl Releaser {
 pub(crate) async fn roll_out(config: &Config, core: &Arc<RelayCore>) -> Result<(), Error> {
     let Some(state) = config.state.as_ref().filter(|_| !config.rollout.is_empty()) else { return Ok(()) };
     let (opened, place) = match &state.etcd {
-        Some(etcd) => (open_shared(etcd_options(etcd, "state.etcd")?).await, "state.etcd".to_owned()),
+        Some(etcd) => (open_shared(etcd, &state.path).await?, "state.etcd".to_owned()),
         None => {
             let file = state.path.join(FILE);
             (open_own(&file).await, file.display().to_string())
@@ -115,40 +118,61 @@ pub(crate) async fn roll_out(config: &Config, core: &Arc<RelayCore>) -> Result<(
         field: "rollout".to_owned(),
         reason: format!("what is released cannot be read from {place}: {reason}"),
     };
-    let Opened { store, turns, following } = opened.map_err(|error| unread(error.to_string()))?;
+    let (store, following) = opened.map_err(|error| unread(error.to_string()))?;
     let (rolled_out, rollouts) = (core.clone(), config.rollout.clone());
     let rolling = spawn_blocking(move || {
         let mut each = rollouts.into_iter();
-        each.try_for_each(|rollout| rolled_out.roll_out_in_turn(rollout, store.clone(), turns.clone(), Instant::now()))
+        each.try_for_each(|rollout| rolled_out.roll_out_on(rollout, store.clone(), Instant::now()))
     });
     let rolled = rolling.await.map_err(|error| unread(error.to_string()))?;
     rolled.map_err(|error| match error {
         RolloutError::Stored(error) => unread(error.to_string()),
         other => Error::Field { field: "rollout".to_owned(), reason: other.to_string() },
     })?;
-    following.map_or(Ok(()), |following| following.tell(core)).map_err(|error| unread(error.to_string()))
+    following.map_or(Ok(()), |following| tell(following, core)).map_err(|error| unread(error.to_string()))
 }
 
-/// A store of releases, and what it takes to go by it.
-struct Opened {
-    store: Arc<dyn Store>,
-    turns: Arc<dyn Turns>,
-    /// What other relays do there is heard.
-    following: Option<Following>,
-}
+/// A store of releases; and what other relays do there is heard, if they have it, too.
+type Opened = (ReleaseStore, Option<Following>);
 
-/// One that several relays have.
-async fn open_shared(options: EtcdOptions) -> Result<Opened, StoreError> {
-    blocking(move || {
+/// One that several relays have, and need not answer: what is served is copied to a directory of this relay.
+async fn open_shared(etcd: &config::Etcd, directory: &Path) -> Result<Result<Opened, StoreError>, Error> {
+    let options = etcd_options(etcd, "state.etcd")?;
+    let copy = open_copy(&directory.join(COPY)).await;
+    let members: BTreeSet<_> = etcd.endpoints.iter().map(ToString::to_string).collect();
+    let of = format!("{} {}", members.into_iter().collect::<Vec<_>>().join(","), etcd.prefix);
+    let opened = blocking(move || {
         let etcd = Arc::new(Etcd::open(options)?);
-        let following = Following::begin(etcd.clone())?;
-        Ok(Opened { store: etcd.clone(), turns: etcd, following: Some(following) })
-    })
-    .await
+        let (following, is_away) = match Following::begin(etcd.clone()) {
+            Ok(following) => (following, false),
+            Err(error) if error.may_pass() => (Following::later(etcd.clone()), true),
+            Err(error) => return Err(error),
+        };
+        Ok((ReleaseStore::shared(etcd.clone(), etcd).with_copy(copy, &of).away(is_away), Some(following)))
+    });
+    Ok(opened.await)
 }
 
-/// One that is this relay's alone: who is about to end may have it still.
+/// The copy of what is elsewhere: it is never needed as long as that is there.
+async fn open_copy(file: &Path) -> Option<Arc<dyn Store>> {
+    let mut opened = open_patiently(file).await;
+    if let Err(StoreError::Corrupt(_) | StoreError::Format(_)) = opened {
+        tracing::error!(file = %file.display(), "it is made anew: it cannot be read");
+        opened = match fs::remove_file(file) {
+            Ok(()) => open_patiently(file).await,
+            Err(error) => Err(error.into()),
+        };
+    }
+    opened.inspect_err(|error| tracing::error!(file = %file.display(), "no copy of releases is kept: {error}")).ok()
+}
+
+/// One that is this relay's alone.
 async fn open_own(file: &Path) -> Result<Opened, StoreError> {
+    open_patiently(file).await.map(|store| (ReleaseStore::own(store), None))
+}
+
+/// Who is about to end may have it still.
+async fn open_patiently(file: &Path) -> Result<Arc<dyn Store>, StoreError> {
     let open = async {
         loop {
             match open(file).await {
@@ -157,8 +181,7 @@ async fn open_own(file: &Path) -> Result<Opened, StoreError> {
             }
         }
     };
-    let store = timeout(PATIENCE, open).await.unwrap_or(Err(StoreError::Locked))?;
-    Ok(Opened { turns: Arc::new(Alone(store.clone())), store, following: None })
+    timeout(PATIENCE, open).await.unwrap_or(Err(StoreError::Locked))
 }
 
 async fn blocking<T: Send + 'static>(

@@ -222,6 +222,13 @@ pub enum StoreError {
     },
 }
 
+impl StoreError {
+    /// Whether nobody answers: the same may be done another time, with nothing changed.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Away(_) | Self::Unsure(_))
+    }
+}
+
 impl From<io::Error> for StoreError {
     fn from(error: io::Error) -> Self {
         Self::Io(error.into())

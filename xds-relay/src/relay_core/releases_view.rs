@@ -23,7 +23,7 @@ impl RelayCore {
             streams.iter().filter(is_served).count()
         };
         let scope = |(at, releases): (usize, &Arc<Releases>)| {
-            let (control, Told { mark, kept, damaged, unsaved }) = releases.told();
+            let (control, Told { mark, kept, damaged, unsaved, is_recalled }) = releases.told();
             let damaged = damaged.iter().map(|damage| format!("{}: {}", damage.key, damage.problem)).collect();
             let candidate = control.candidate().map(|candidate| candidate.release);
             let clients = ServedCounts {
@@ -47,6 +47,7 @@ impl RelayCore {
                 damaged,
                 publisher: control.publisher().map(|publisher| format!("{:016x}", publisher.instance.0)),
                 unsaved,
+                recalled: is_recalled,
             }
         };
         api::Releases { scopes: all.iter().enumerate().map(scope).collect(), orders: None, instance: self.instance() }

@@ -15,6 +15,7 @@ use xdstp_uri::ResourceName;
 use crate::config::Rollout;
 use crate::lock::lock;
 use crate::relay_core::rollout::checking::LastChecked;
+use crate::relay_core::rollout::copy::Copy;
 use crate::relay_core::rollout::health::{Health, Heard};
 use crate::relay_core::rollout::served_content::Content;
 use crate::relay_core::rollout::tally::Tallies;
@@ -22,10 +23,11 @@ use crate::relay_core::rollout::turn::MyTurn;
 use crate::relay_core::rollout_error::RolloutError;
 use crate::relay_core::track::Track;
 use crate::releases::{
-    Act, Applied, Control, Damage, Instance, Kept, Order, Reader, Release, Settling, Stored, StoredError, Turns,
+    Act, Alone, Applied, Control, Damage, Instance, Kept, Order, Reader, Release, Settling, Stored, StoredError, Turns,
 };
 
 mod checking;
+mod copy;
 mod following;
 mod health;
 mod looking;
@@ -50,6 +52,8 @@ pub(crate) struct Releases {
     turns: Arc<dyn Turns>,
     /// It is held while a store is at work: no client waits for it.
     state: Mutex<State>,
+    /// What is kept of them where this relay has them with others.
+    copy: Option<Copy>,
     served: Mutex<Served>,
     /// What is shown to everybody who is shown no candidate.
     stable: Arc<Track>,
@@ -72,7 +76,9 @@ struct State {
     /// What is on the stable track.
     shown: Option<Release>,
     /// What is in the releases that are served, or were taken last.
-    contents: BTreeMap<Release, Content>,
+    contents: BTreeMap<Release, Arc<Content>>,
+    /// What could not be read, and until when that is not tried again.
+    unread: BTreeMap<Release, Instant>,
     health: Health,
     turn: MyTurn,
     /// What other relays say of their clients.
@@ -101,6 +107,42 @@ pub(crate) struct Told {
     pub(crate) damaged: Vec<Damage>,
     /// How many orders are not in the store yet.
     pub(crate) unsaved: usize,
+    /// The store did not answer yet: it is what this relay knew last.
+    pub(crate) is_recalled: bool,
+}
+
+/// Where releases are kept, as one relay has it.
+#[derive(Clone)]
+pub struct ReleaseStore {
+    store: Arc<dyn Store>,
+    turns: Arc<dyn Turns>,
+    copy: Option<(Arc<dyn Store>, String)>,
+    is_away: bool,
+}
+
+impl ReleaseStore {
+    /// A store that this relay has alone.
+    pub fn own(store: Arc<dyn Store>) -> Self {
+        Self { turns: Arc::new(Alone(store.clone())), store, copy: None, is_away: false }
+    }
+
+    /// One that other relays have, too: one of them publishes, and all serve what that one says.
+    pub fn shared(store: Arc<dyn Store>, turns: Arc<dyn Turns>) -> Self {
+        Self { store, turns, copy: None, is_away: false }
+    }
+
+    /// The same with a store that this relay has alone: what is served is copied there, and served from there while the other one
+    /// does not answer as the relay starts. `of` tells the other one from any that there may be another time.
+    #[must_use]
+    pub fn with_copy(self, copy: Option<Arc<dyn Store>>, of: &str) -> Self {
+        Self { copy: copy.map(|copy| (copy, of.to_owned())), ..self }
+    }
+
+    /// The same of a store that did not answer just now: it is not asked before it is [read](super::RelayCore::read_releases_anew).
+    #[must_use]
+    pub fn away(self, is_away: bool) -> Self {
+        Self { is_away, ..self }
+    }
 }
 
 impl Releases {
@@ -113,9 +155,16 @@ impl Releases {
         (position, origin): (usize, Arc<dyn Origin>),
         (rules, slice): (Arc<TypeRules>, usize),
         instance: Instance,
-        (store, turns): (Arc<dyn Store>, Arc<dyn Turns>),
+        store: ReleaseStore,
     ) -> Result<Self, StoredError> {
-        let mut stored = Stored::open(store, &rollout.scope())?;
+        let ReleaseStore { store, turns, copy, is_away } = store;
+        let scope = rollout.scope();
+        let copy = copy.and_then(|(copy, of)| Copy::open(copy, &format!("{scope} of {of}")));
+        let (copy, waiting) = copy.unzip();
+        let mut stored = match turns.are_shared() {
+            true => copy::read(store, (&scope, &rollout.stages), copy.as_ref(), waiting.unwrap_or_default(), is_away)?,
+            false => Stored::open(store, &scope)?,
+        };
         if turns.are_shared() {
             stored.share();
         }
@@ -127,6 +176,7 @@ impl Releases {
             named: (None, None),
             shown: None,
             contents: BTreeMap::new(),
+            unread: BTreeMap::new(),
             health: Health::default(),
             turn: MyTurn::default(),
             tallies: Tallies::default(),
@@ -134,7 +184,21 @@ impl Releases {
         let stable = Arc::new(Track::new(rules.clone(), slice));
         let (state, served, shows, has_changed) =
             (Mutex::new(state), Mutex::default(), AtomicUsize::new(0), AtomicBool::new(false));
-        Ok(Self { rollout, position, origin, rules, slice, instance, turns, state, served, stable, shows, has_changed })
+        Ok(Self {
+            rollout,
+            position,
+            origin,
+            rules,
+            slice,
+            instance,
+            turns,
+            state,
+            copy,
+            served,
+            stable,
+            shows,
+            has_changed,
+        })
     }
 
     /// Whether what a scope has of a type is in releases.
@@ -163,6 +227,11 @@ impl Releases {
 
     pub(crate) fn control(&self) -> Control {
         lock(&self.served).control.clone()
+    }
+
+    /// Whether what is known is what this relay knew before it began.
+    pub(crate) fn are_recalled(&self) -> bool {
+        lock(&self.served).told.is_recalled
     }
 
     /// What is told of them, all as it was at one moment. A store that is slow is not waited for.
@@ -209,8 +278,15 @@ impl Releases {
 
     /// What is not in the store yet is written, if that can be.
     pub(crate) fn flush(&self) {
-        if let Err(error) = lock(&self.state).stored.flush(&self.rollout.stages) {
-            tracing::error!(scope = self.rollout.scope(), "what was ordered last is forgotten as this ends: {error}");
+        let flushed = lock(&self.state).stored.flush(&self.rollout.stages);
+        self.keep_waiting();
+        let scope = self.rollout.scope();
+        match flushed {
+            Err(error) if self.copy.is_some() => {
+                tracing::warn!(scope, "what was ordered last waits for the next start: {error}");
+            }
+            Err(error) => tracing::error!(scope, "what was ordered last is forgotten as this ends: {error}"),
+            Ok(_) => {}
         }
     }
 
@@ -237,7 +313,7 @@ impl Releases {
                 && !state.contents.contains_key(&to)
             {
                 let content = self.read(state, to)?;
-                state.contents.insert(to, content);
+                state.contents.insert(to, Arc::new(content));
             }
             let applied = match mark {
                 Some(mark) => state.stored.apply_at(order, mark, &self.rollout.stages),
@@ -245,6 +321,7 @@ impl Releases {
             };
             (applied?, state.stored.mark())
         };
+        self.keep_waiting();
         self.show(now);
         Ok(done)
     }

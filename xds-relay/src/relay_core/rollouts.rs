@@ -13,10 +13,10 @@ use xdstp_uri::ResourceName;
 use crate::config::Rollout;
 use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
-use crate::relay_core::rollout::{Checked, Releases};
+use crate::relay_core::rollout::{Checked, ReleaseStore, Releases};
 use crate::relay_core::rollout_error::RolloutError;
 use crate::relay_core::stream_entry::StreamEntry;
-use crate::releases::{Alone, Applied, Control, ControlError, Instance, Order, Release, Stages, StoredError, Turns};
+use crate::releases::{Applied, Control, ControlError, Instance, Order, Release, Stages, StoredError};
 
 impl RelayCore {
     /// From now on what the origin of a scope has is released by stages. What the store keeps of that is served at once, whether the
@@ -25,21 +25,14 @@ impl RelayCore {
     /// # Errors
     /// Why not.
     pub fn roll_out(&self, rollout: Rollout, store: Arc<dyn Store>, now: Instant) -> Result<(), RolloutError> {
-        let turns = Arc::new(Alone(store.clone()));
-        self.roll_out_in_turn(rollout, store, turns, now)
+        self.roll_out_on(rollout, ReleaseStore::own(store), now)
     }
 
-    /// The same in a store that other relays have, too: one of them publishes, and all serve what that one says.
+    /// The same where several relays may have them.
     ///
     /// # Errors
     /// As [`roll_out`](Self::roll_out).
-    pub fn roll_out_in_turn(
-        &self,
-        rollout: Rollout,
-        store: Arc<dyn Store>,
-        turns: Arc<dyn Turns>,
-        now: Instant,
-    ) -> Result<(), RolloutError> {
+    pub fn roll_out_on(&self, rollout: Rollout, store: ReleaseStore, now: Instant) -> Result<(), RolloutError> {
         let position = self.federation.origin_of(rollout.authority.as_deref());
         let origin = self.federation.origins().get(position).filter(|origin| origin.is_authoritative()).cloned();
         let origin = origin.ok_or_else(|| RolloutError::Asked(rollout.scope()))?;
@@ -49,7 +42,7 @@ impl RelayCore {
         }
         let how = (self.settings().rules, self.shared.names_per_turn);
         let instance = Instance(self.relays.own().number());
-        let releases = Arc::new(Releases::open(rollout, (position, origin), how, instance, (store, turns))?);
+        let releases = Arc::new(Releases::open(rollout, (position, origin), how, instance, store)?);
         releases.show(now);
         lock(&self.releases).push(releases);
         self.look_at_tracks(true);
@@ -91,6 +84,11 @@ impl RelayCore {
         let answered = all.iter().map(|releases| releases.read_anew(now)).fold(true, |all, one| all & one);
         self.look_at_tracks(false);
         answered
+    }
+
+    /// Whether the store of any releases did not answer yet, so that all is to be [read](Self::read_releases_anew).
+    pub fn are_releases_recalled(&self) -> bool {
+        lock(&self.releases).clone().iter().any(|releases| releases.are_recalled())
     }
 
     /// Of which candidates is to be asked whether all is well with them, and where; by which of the releases they are.

@@ -107,6 +107,11 @@ impl Keyspace {
         }
     }
 
+    /// What waits for the store that this is a copy of.
+    pub(crate) fn waiting(&self) -> String {
+        format!("{}waiting", self.prefix)
+    }
+
     pub(crate) fn log(&self) -> String {
         format!("{}log/", self.prefix)
     }

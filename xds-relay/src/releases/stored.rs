@@ -9,7 +9,7 @@ use xdstp_client::state::{Op, Revision, Store};
 
 use self::error::{Damage, StoredError};
 use self::seen::Seen;
-use crate::releases::act::{Order, Transition, time_of};
+use crate::releases::act::{Transition, time_of};
 use crate::releases::control::Control;
 use crate::releases::keyspace::Keyspace;
 use crate::releases::manifest::BodyHash;
@@ -19,6 +19,7 @@ use crate::releases::sealed::unseal;
 
 mod batch;
 mod content;
+mod copy;
 pub(crate) mod error;
 mod following;
 mod log;
@@ -29,9 +30,11 @@ mod seen;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use self::log::Logged;
 pub use self::read::Reader;
+pub(crate) use self::waiting::{Waiting, WaitingOrders};
 
 /// The releases of one scope, in a [`Store`] that others may have, too.
 ///
@@ -72,9 +75,13 @@ pub struct Stored {
     revision: Revision,
     /// The store was put back to what it was: what is known here is to be there again.
     went_back: bool,
+    /// The store did not answer yet: what holds is what was known last, and once the store is read that counts for nothing.
+    is_recalled: bool,
     /// The same with what was done while the store was away.
     control: Control,
-    unsaved: Vec<Order>,
+    unsaved: Vec<Waiting>,
+    /// Some of that may have been done, and nobody heard it.
+    is_unsure: bool,
     /// Those that there is a record of: whole, or begun.
     releases: BTreeMap<Release, Arc<ReleaseRecord>>,
     /// The bodies of each part that is there.
@@ -121,7 +128,14 @@ impl Stored {
     /// # Errors
     /// The store cannot be read, or what says what is stable and frozen is damaged: that is no reason to begin anew.
     pub fn open(store: Arc<dyn Store>, scope: &str) -> Result<Self, StoredError> {
-        let mut stored = Self {
+        let mut stored = Self::of_nothing(store, scope);
+        stored.read()?;
+        stored.control = stored.base.clone();
+        Ok(stored)
+    }
+
+    fn of_nothing(store: Arc<dyn Store>, scope: &str) -> Self {
+        Self {
             keys: Keyspace::of(scope),
             writer: store.clone(),
             store,
@@ -130,8 +144,10 @@ impl Stored {
             changes: 0,
             revision: 0,
             went_back: false,
+            is_recalled: false,
             control: Control::default(),
             unsaved: Vec::new(),
+            is_unsure: false,
             releases: BTreeMap::new(),
             parts: HashMap::new(),
             bodies: HashSet::new(),
@@ -140,13 +156,7 @@ impl Stored {
             seen: Seen::default(),
             is_shared: false,
             damaged: Vec::new(),
-        };
-        stored.read_content()?;
-        // It is written before the first release is whole.
-        let is_new = !stored.releases.values().any(|record| record.complete) && stored.damaged.is_empty();
-        stored.read_control(is_new)?;
-        stored.control = stored.base.clone();
-        Ok(stored)
+        }
     }
 
     /// Removes all that is kept of a scope, damaged or not: also what is frozen, and what is not to be taken again.
@@ -154,8 +164,17 @@ impl Stored {
     /// # Errors
     /// The store cannot be read or written.
     pub fn forget(store: &dyn Store, scope: &str) -> Result<(), StoredError> {
-        let listing = store.list(Keyspace::of(scope).all())?;
-        let mut ops: Vec<_> = listing.entries.into_iter().map(|entry| Op::delete(entry.key)).collect();
+        Self::forget_but(store, scope, None)
+    }
+
+    /// The same of all but what [waits](WaitingOrders).
+    pub(crate) fn forget_releases(store: &dyn Store, scope: &str) -> Result<(), StoredError> {
+        Self::forget_but(store, scope, Some(&Keyspace::of(scope).waiting()))
+    }
+
+    fn forget_but(store: &dyn Store, scope: &str, kept: Option<&str>) -> Result<(), StoredError> {
+        let keys = store.list(Keyspace::of(scope).all())?.entries.into_iter().map(|entry| entry.key);
+        let mut ops: Vec<_> = keys.filter(|key| Some(&**key) != kept).map(Op::delete).collect();
         // What is left by a crash is what nothing names.
         ops.sort_by_key(|op| (!op.key().ends_with("/ctl") && !op.key().contains("/rel/"), op.key().contains("/part/")));
         for some in ops.chunks(batch::MOST) {
@@ -216,6 +235,19 @@ impl Stored {
         whole.into_iter().map(kept).collect()
     }
 
+    /// Reads all that is there, and goes by that alone.
+    fn read(&mut self) -> Result<(), StoredError> {
+        self.read_content()?;
+        // It is written before the first release is whole.
+        let is_new = !self.releases.values().any(|record| record.complete) && self.damaged.is_empty();
+        self.read_control(is_new)?;
+        // What was recalled is of no store.
+        if std::mem::take(&mut self.is_recalled) && self.revision == 0 {
+            self.base = Control::default();
+        }
+        Ok(())
+    }
+
     fn read_content(&mut self) -> Result<(), StoredError> {
         let (parts, releases) = (self.store.list(&self.keys.parts())?, self.store.list(&self.keys.releases())?);
         (self.releases, self.parts) = (BTreeMap::new(), HashMap::new());
@@ -253,6 +285,14 @@ impl Stored {
             return if may_be_new { Ok(()) } else { Err(lost.into()) };
         };
         self.take_control(&key, &entry.value, entry.revision)
+    }
+
+    /// The same while the rest is as it was read before: what else was done meanwhile was not heard.
+    fn read_control_alone(&mut self, may_be_new: bool) -> Result<(), StoredError> {
+        let before = self.revision;
+        self.read_control(may_be_new)?;
+        self.is_unread |= self.revision != before;
+        Ok(())
     }
 
     /// It is not in the store any more. What is stable and what is frozen is known here, and is to be there again.

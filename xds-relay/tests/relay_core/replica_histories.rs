@@ -19,6 +19,7 @@ enum Event {
     Snapshot,
     Restore,
     Start,
+    Restart(u8),
     Tick,
     Wait(u8),
 }
@@ -37,6 +38,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Snapshot),
         1 => Just(Event::Restore),
         1 => Just(Event::Start),
+        2 => (0..3u8).prop_map(Event::Restart),
         3 => Just(Event::Tick),
         6 => (1..70u8).prop_map(Event::Wait),
     ]
@@ -49,26 +51,30 @@ proptest! {
     #[test]
     fn whatever_happens_clients_have_a_whole_release_and_relays_agree(events in proptest::collection::vec(event(), 1..24)) {
         let files = |body: u8| [format!("a@{body}"), "b@0".to_owned(), format!("c-{body}@{body}")];
-        let set = |relays: &mut Replicas, only: Option<u8>, body: u8| {
-            let files = files(body);
-            let files: Vec<_> = files.iter().map(String::as_str).collect();
-            match only {
-                Some(relay) => relays.set_at(relay.into(), &files),
-                None => relays.set(&files),
+        // What the files of each relay say.
+        let mut said = [1; 5];
+        let mut set = |relays: &mut Replicas, only: Option<u8>, body: Option<u8>| {
+            let all = u8::try_from(relays.seats.len()).unwrap();
+            for relay in only.map_or(0..all, |only| only..only + 1) {
+                let said = &mut said[usize::from(relay)];
+                *said = body.unwrap_or(*said);
+                let files = files(*said);
+                relays.set_at(relay.into(), &files.each_ref().map(String::as_str));
             }
         };
         let mut relays = Replicas::new(3, |_| {});
-        set(&mut relays, None, 1);
+        set(&mut relays, None, Some(1));
         relays.advance(5);
         let mut clients: Vec<_> = (0..4).map(|number: usize| {
             relays.node(number % 3, &format!("n{number}"), if number == 0 { "canary" } else { "other" })
         }).collect();
+        let mut homes = [0, 1, 2, 0];
         relays.advance(2);
         let mut snapshot = relays.snapshot();
         for event in events {
             match event {
-                Event::Set(body) => set(&mut relays, None, body),
-                Event::SetAt(relay, body) => set(&mut relays, Some(relay), body),
+                Event::Set(body) => set(&mut relays, None, Some(body)),
+                Event::SetAt(relay, body) => set(&mut relays, Some(relay), Some(body)),
                 Event::Cut(relay, is) => relays.cut_off(relay.into(), is),
                 Event::Expire => relays.expire(),
                 Event::Freeze(relay) => _ = relays.order(relay.into(), Act::Freeze),
@@ -76,6 +82,7 @@ proptest! {
                 Event::Rollback(relay) => _ = relays.order(relay.into(), Act::Rollback { to: None }),
                 Event::Move(client, relay) => {
                     let client = usize::from(client);
+                    homes[client] = relay;
                     relays.world.disconnect(clients[client]);
                     let cluster = if client == 0 { "canary" } else { "other" };
                     clients[client] = relays.node(relay.into(), &format!("n{client}"), cluster);
@@ -86,9 +93,14 @@ proptest! {
                 Event::Start if relays.seats.len() < 5 => {
                     relays.start();
                     let relay = relays.seats.len() - 1;
-                    set(&mut relays, Some(u8::try_from(relay).unwrap()), 1);
+                    set(&mut relays, Some(u8::try_from(relay).unwrap()), None);
                 }
                 Event::Start => {}
+                Event::Restart(relay) => {
+                    let its = clients.iter().zip(homes).filter(|(_, home)| *home == relay).map(|(client, _)| *client);
+                    relays.restart(relay.into(), &its.collect::<Vec<_>>());
+                    set(&mut relays, Some(relay), None);
+                }
                 // Nobody hears anything.
                 Event::Tick => relays.world.advance(SECOND),
                 Event::Wait(seconds) => relays.advance(seconds.into()),

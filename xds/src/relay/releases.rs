@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
 }
 
 fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()> {
-    let ReleasedScope { scope, mark, stable, candidate, frozen, kept, clients, damaged, .. } = scope;
+    let ReleasedScope { scope, mark, stable, candidate, frozen, kept, clients, damaged, recalled, .. } = scope;
     writeln!(out, "{}, mark {}", visible(scope), visible(mark))?;
     match stable {
         None => writeln!(out, "no release yet: nothing is served")?,
@@ -60,6 +60,9 @@ fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()>
     }
     if let Some(by) = frozen {
         writeln!(out, "frozen {}", words(by, now))?;
+    }
+    if *recalled {
+        writeln!(out, "recalled: the store has not answered since the relay began, and this is what it had before")?;
     }
     for damage in damaged {
         writeln!(out, "damaged: {}", visible(damage))?;

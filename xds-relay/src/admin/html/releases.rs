@@ -31,8 +31,12 @@ pub(super) async fn page(State(pages): State<Pages>) -> Response {
     .await
 }
 
+const RECALLED: &str =
+    "The store has not answered since this relay began: this is what the relay had of it before, and what it serves.";
+
 fn section(scope: &ReleasedScope, takes_orders: bool) -> Markup {
-    let ReleasedScope { scope: name, stable, candidate, frozen, kept, clients, damaged, publisher, .. } = scope;
+    let ReleasedScope { scope: name, stable, candidate, frozen, kept, clients, damaged, publisher, recalled, .. } =
+        scope;
     html! {
         section id=(name) {
             h2 { (said(name)) " " @if frozen.is_some() { (pill("odd", "frozen")) } }
@@ -46,7 +50,10 @@ fn section(scope: &ReleasedScope, takes_orders: bool) -> Markup {
                 ("Frozen", html! { @if let Some(by) = frozen { (said_by(by)) } }),
                 ("Under way", html! { @if let Some(candidate) = candidate { (under_way(candidate, clients.candidate)) } }),
                 ("Published by", html! { @if let Some(relay) = publisher { "relay " (relay) } }),
-                ("What is wrong", html! { @for damage in damaged { p.wrong { (said(damage)) } } }),
+                ("What is wrong", html! {
+                    @if *recalled { p.wrong { (RECALLED) } }
+                    @for damage in damaged { p.wrong { (said(damage)) } }
+                }),
             ]))
             @if let Some(candidate) = candidate {
                 (steps(scope, candidate))

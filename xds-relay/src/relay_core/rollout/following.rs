@@ -13,6 +13,9 @@ impl Releases {
     pub(in crate::relay_core) fn hear(&self, events: &[Event], now: Instant) -> bool {
         let mut is_free = false;
         let _ = self.learn(now, |state| {
+            if events.iter().any(|event| state.stored.is_about(event)) {
+                state.unread.clear();
+            }
             for event in events {
                 if let Some(of) = state.stored.tally_of(event.op.key()) {
                     self.hear_tally(state, of, value_of(&event.op), now);
@@ -32,6 +35,7 @@ impl Releases {
     pub(in crate::relay_core) fn read_anew(&self, now: Instant) -> bool {
         self.learn(now, |state| {
             state.turn.is_free();
+            state.unread.clear();
             state.stored.read_anew(&self.rollout.stages)
         })
     }

@@ -37,6 +37,7 @@ impl Releases {
             }
         }
         self.show(now);
+        self.keep_copy(now, wall);
     }
 
     fn go_on(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
@@ -104,7 +105,7 @@ impl Releases {
         };
         let body = |item: &Item| bodies.get(&item.body).map(|body| (*body).clone());
         state.stored.save(&manifest, publisher, self.origin.kind(), wall, &body)?;
-        state.contents.insert(release, Content { manifest, held });
+        state.contents.insert(release, Arc::new(Content { manifest, held }));
         let act = Act::Publish { release, removes_much };
         let why = "the origin has this";
         let done = state.stored.apply(&Order::new(act, By::Publisher(publisher), why, wall), &self.rollout.stages)?;
@@ -137,7 +138,8 @@ impl Releases {
         if let Some(publisher) = state.stored.control().publisher().filter(|of| of.instance == self.instance) {
             return Ok(publisher);
         }
-        let order = Order::new(Act::TakeOver, By::Instance(self.instance), "it started", wall);
+        let why = if self.turns.are_shared() { "it is its turn" } else { "it started" };
+        let order = Order::new(Act::TakeOver, By::Instance(self.instance), why, wall);
         state.stored.apply(&order, &self.rollout.stages)?;
         let publisher = state.stored.control().publisher();
         publisher.ok_or_else(|| crate::releases::ControlError::NotThePublisher.into())

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::Variant;
 use xdstp_client::federation::Held;
@@ -15,6 +16,9 @@ use super::{Releases, State, Told};
 use crate::lock::lock;
 use crate::relay_core::track::Track;
 use crate::releases::{Control, Item, Reader, Release, StoredError};
+
+/// How long what cannot be read is left alone, unless it is heard that something was done.
+const AGAIN: Duration = Duration::from_secs(5);
 
 /// A candidate that is new, if there is one.
 type Shown = Option<(Release, Arc<Track>, Vec<Held>)>;
@@ -51,23 +55,26 @@ impl Releases {
                 kept: state.stored.releases(),
                 damaged: state.stored.damaged().to_vec(),
                 unsaved: state.stored.unsaved(),
+                is_recalled: state.stored.is_recalled(),
             };
             let reader = state.stored.reader();
             let (is_stable, is_candidate) = (control.stable(), control.candidate().map(|of| of.release));
             if is_stable != state.shown {
-                stable = is_stable.and_then(|release| self.content(state, release));
+                stable = is_stable.and_then(|release| self.content(state, release, now));
                 state.shown = stable.as_ref().map_or(state.shown, |_| is_stable);
             }
             let is_shown = lock(&self.served).candidate.as_ref().map(|(release, _)| *release);
             if is_candidate != is_shown {
-                let content = is_candidate.and_then(|release| Some((release, self.content(state, release)?)));
+                let content = is_candidate.and_then(|release| Some((release, self.content(state, release, now)?)));
                 candidate = Some(content.map(|(release, content)| {
                     let track = Arc::new(Track::new(self.rules.clone(), self.slice));
                     (release, track, content)
                 }));
             }
             let shown = state.shown;
-            state.contents.retain(|release, _| [is_stable, is_candidate, shown].contains(&Some(*release)));
+            let is_named = |release: &Release| [is_stable, is_candidate, shown].contains(&Some(*release));
+            state.contents.retain(|release, _| is_named(release));
+            state.unread.retain(|release, _| is_named(release));
             self.serve(control, (told, reader), candidate.as_ref()).map(|Left { heard, candidate: before }| {
                 let begins = candidate.as_ref().and_then(|shown| Some(shown.as_ref()?.0));
                 state.health.hear(heard, now);
@@ -101,23 +108,42 @@ impl Releases {
     }
 
     /// What is in a release that is kept; who cannot be shown that goes on with what there was.
-    fn content(&self, state: &mut State, release: Release) -> Option<Vec<Held>> {
+    fn content(&self, state: &mut State, release: Release, now: Instant) -> Option<Vec<Held>> {
         if let Some(content) = state.contents.get(&release) {
             return Some(content.held.clone());
+        }
+        if state.unread.get(&release).is_some_and(|until| now < *until) {
+            return None;
         }
         let read = self.read(state, release);
         if let Err(error) = &read {
             tracing::error!(scope = self.rollout.scope(), %release, "it cannot be served: {error}");
+            // It may have taken its time to say no.
+            state.unread.insert(release, now.max(Instant::now()) + AGAIN);
         }
         let content = read.ok()?;
         let held = content.held.clone();
-        state.contents.insert(release, content);
+        state.unread.remove(&release);
+        state.contents.insert(release, Arc::new(content));
         Some(held)
     }
 
     pub(super) fn read(&self, state: &mut State, release: Release) -> Result<Content, StoredError> {
-        let has: HashMap<_, _> = state.contents.values().flat_map(Content::bodies).collect();
-        let (manifest, bodies) = state.stored.content(release, &|hash| has.get(&hash).cloned())?;
+        let has: HashMap<_, _> = state.contents.values().flat_map(|content| content.bodies()).collect();
+        let has = |hash| has.get(&hash).cloned();
+        let is_recalled = state.stored.is_recalled();
+        let read = match (&self.copy, if is_recalled { None } else { Some(state.stored.content(release, &has)) }) {
+            (Some(copy), None) => lock(&copy.copied).stored()?.content(release, &has),
+            (Some(copy), Some(Err(StoredError::Store(error)))) => {
+                // It is what its hashes say, wherever it is read.
+                let copied = &mut *lock(&copy.copied);
+                let copied = copied.stored().ok().filter(|copied| copied.has(release)).ok_or(error)?;
+                tracing::warn!(%release, "it is read from the copy of this relay: the store does not answer");
+                copied.content(release, &has)
+            }
+            (_, read) => read.unwrap_or(Err(StoredError::NotKept(release))),
+        };
+        let (manifest, bodies) = read?;
         let mut held = Vec::with_capacity(bodies.len());
         for (item, body) in manifest.items().iter().zip(bodies) {
             match self.held(item, body) {
@@ -132,7 +158,7 @@ impl Releases {
         Ok(Content { manifest, held })
     }
 
-    fn held(&self, item: &Item, any: bytes::Bytes) -> Option<Held> {
+    fn held(&self, item: &Item, any: Bytes) -> Option<Held> {
         let name = item.name.parse().ok()?;
         let variant = match &*item.variant {
             "" => None,

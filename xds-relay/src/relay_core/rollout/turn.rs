@@ -77,7 +77,7 @@ impl Releases {
         if my.turn.take().is_some() {
             tracing::warn!(scope = self.rollout.scope(), "it is not this relay's turn to publish any more");
         }
-        if !is_ready || my.not_before.is_some_and(|then| now < then) {
+        if !is_ready || state.stored.is_recalled() || my.not_before.is_some_and(|then| now < then) {
             return Ok(false);
         }
         let turn = self.turns.take(&state.stored.turn(), self.instance)?;

@@ -22,6 +22,10 @@ impl Stored {
     /// The control value is damaged. What is known holds on, and all else was heard.
     pub(crate) fn hear(&mut self, events: &[Event], stages: &Stages) -> (bool, Result<(), StoredError>) {
         let (mut is_free, mut heard_control) = (false, Ok(()));
+        // Where nothing was read, what was done tells little.
+        if self.is_recalled && events.iter().any(|event| self.is_about(event)) {
+            return (false, self.refresh(stages));
+        }
         for event in events {
             match self.keys.kind(event.op.key()) {
                 Some(Kind::Turn) => is_free = matches!(event.op, Op::Delete(_)),
@@ -36,6 +40,11 @@ impl Stored {
         self.floor = events.last().map_or(0, |event| event.revision).max(self.floor);
         (self.control, _) = self.with_unsaved(stages);
         (is_free, heard_control)
+    }
+
+    /// Whether it is said there who is served what, or what is in a release.
+    pub(crate) fn is_about(&self, event: &Event) -> bool {
+        self.keys.kind(event.op.key()).is_some_and(|kind| kind != Kind::Turn)
     }
 
     /// Whether the store was put back to what it was, which nobody has mended yet.
@@ -93,7 +102,9 @@ impl Stored {
     /// # Errors
     /// It cannot be read, or the control value is damaged. What is known holds on.
     pub(crate) fn read_anew(&mut self, stages: &Stages) -> Result<(), StoredError> {
-        self.read_content()?;
+        if !self.is_recalled {
+            self.read_content()?;
+        }
         self.refresh(stages)
     }
 

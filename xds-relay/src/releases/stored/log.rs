@@ -46,6 +46,19 @@ pub struct Logged {
     pub release: Option<Release>,
 }
 
+impl Logged {
+    /// Whether that order was done.
+    pub(super) fn is_of(&self, order: &Order) -> bool {
+        let done = match order.act {
+            Act::Freeze => Transition::Frozen,
+            Act::Hold => Transition::Held,
+            Act::Rollback { .. } => Transition::RolledBack,
+            _ => return false,
+        };
+        self.said == order.said() && self.what == done.to_string()
+    }
+}
+
 impl Stored {
     /// What was done: see [`Reader::log`](super::Reader::log).
     ///

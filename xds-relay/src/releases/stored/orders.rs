@@ -8,12 +8,11 @@ use crate::hex::hex;
 
 use crate::releases::act::{Act, By, Order, Transition};
 use crate::releases::control::Control;
-use crate::releases::control::error::ControlError;
 use crate::releases::records::ControlRecord;
 use crate::releases::sealed::seal;
 use crate::releases::stage::Stages;
 use crate::releases::stored::error::StoredError;
-use crate::releases::stored::{Applied, Stored};
+use crate::releases::stored::{Applied, Stored, Waiting};
 
 /// How often an order is considered anew because others were faster.
 const TRIES: usize = 8;
@@ -71,10 +70,15 @@ impl Stored {
     /// # Errors
     /// It cannot be read. What is known holds on.
     pub fn refresh(&mut self, stages: &Stages) -> Result<(), StoredError> {
-        let is_new = self.revision == 0;
-        self.read_control(is_new)?;
+        if self.is_recalled {
+            self.read()?;
+        } else {
+            let is_new = self.revision == 0;
+            self.read_control_alone(is_new)?;
+        }
+        let settled = self.settle_doubts();
         (self.control, _) = self.with_unsaved(stages);
-        Ok(())
+        settled
     }
 
     fn apply_as(&mut self, order: &Order, mark: Option<&str>, stages: &Stages) -> Result<Applied, StoredError> {
@@ -85,6 +89,7 @@ impl Stored {
     fn reconcile(&mut self, order: Option<&Order>, mark: Option<&str>, stages: &Stages) -> Result<Done, StoredError> {
         let mut was_read = false;
         for _ in 0..TRIES {
+            let settled = self.settle_doubts();
             if mark.is_some_and(|mark| mark != self.mark()) {
                 // Whoever read it may have read it where it was newer.
                 if !std::mem::replace(&mut was_read, true) && self.is_behind(stages)? {
@@ -93,6 +98,7 @@ impl Stored {
                 return Err(StoredError::Changed { is: self.mark() });
             }
             let (mut control, mut done) = self.with_unsaved(stages);
+            let waits = order.map(|order| Waiting::new(order, &control));
             let made = order.map(|order| control.apply(order, stages, &|release| self.has(release))).transpose();
             let changes = matches!(made, Ok(Some(made)) if made != Transition::Unchanged);
             // That nothing is to be done may be so only by what was known here.
@@ -104,21 +110,29 @@ impl Stored {
                 done.push((order.clone(), transition));
             }
             if done.is_empty() {
-                self.unsaved.clear();
+                // What was recalled does not say what the store lacks.
+                if !self.is_recalled {
+                    self.unsaved.clear();
+                }
                 self.control = control;
                 return Ok((transition, true));
             }
-            match self.commit(&control, &done).and_then(|is_done| Ok(is_done || !self.was_overtaken()?)) {
+            match settled
+                .and_then(|()| self.commit(&control, &done))
+                .and_then(|is_done| Ok(is_done || !self.was_overtaken()?))
+            {
                 Ok(true) => return Ok((transition, true)),
                 Ok(false) => {}
                 // What this relay ordered as the publisher is not for it to say any more.
-                Err(StoredError::Store(StoreError::Fenced)) if self.unsaved.iter().any(is_by_relay) => {
-                    self.unsaved.retain(|order| !is_by_relay(order));
+                Err(StoredError::Store(StoreError::Fenced)) if self.unsaved.iter().any(|of| is_by_relay(&of.order)) => {
+                    self.unsaved.retain(|of| !is_by_relay(&of.order));
                 }
                 Err(error) => {
-                    let Some(order) = order.filter(|order| self.may_wait(order, &error)) else { return Err(error) };
+                    self.is_unsure |= matches!(error, StoredError::Store(StoreError::Unsure(_)));
+                    let waits = waits.filter(|waits| self.may_wait(&waits.order, &error));
+                    let Some(waits) = waits else { return Err(error) };
                     if changes {
-                        self.unsaved.push(order.clone());
+                        self.unsaved.push(waits);
                     }
                     self.control = control;
                     return Ok((transition, false));
@@ -130,10 +144,11 @@ impl Stored {
 
     /// Whether others changed the control value since it was read: it is read now. What is away changes nothing.
     fn is_behind(&mut self, stages: &Stages) -> Result<bool, StoredError> {
-        let before = self.revision;
+        let before = (self.revision, self.is_recalled);
         match self.refresh(stages) {
-            Err(StoredError::Store(_)) => Ok(false),
-            read => read.map(|()| self.revision != before),
+            // Some of it may have been read.
+            Ok(()) | Err(StoredError::Store(_)) => Ok((self.revision, self.is_recalled) != before),
+            Err(error) => Err(error),
         }
     }
 
@@ -151,7 +166,7 @@ impl Stored {
 
     /// It was: what others did is read.
     fn was_overtaken(&mut self) -> Result<bool, StoredError> {
-        self.read_control(false)?;
+        self.read_control_alone(false)?;
         Ok(true)
     }
 
@@ -159,11 +174,15 @@ impl Stored {
     pub(super) fn with_unsaved(&self, stages: &Stages) -> (Control, Vec<(Order, Transition)>) {
         let mut control = self.base.clone();
         let mut done = Vec::new();
-        for order in &self.unsaved {
+        for waiting @ Waiting { order, .. } in &self.unsaved {
+            if !waiting.is_due(&control) {
+                told(&self.scope, order, "the release under way is another one");
+                continue;
+            }
             match control.apply(order, stages, &|release| self.has(release)) {
                 Ok(Transition::Unchanged) => {}
                 Ok(transition) => done.push((order.clone(), transition)),
-                Err(error) => told(&self.scope, order, &error),
+                Err(error) => told(&self.scope, order, error),
             }
         }
         (control, done)
@@ -172,7 +191,14 @@ impl Stored {
     /// Whether it is written: it is not if others were faster. What was put back to an earlier state is mended first, or it would
     /// name what it does not have.
     fn commit(&mut self, control: &Control, done: &[(Order, Transition)]) -> Result<bool, StoredError> {
-        if self.went_back { Err(StoredError::PutBack) } else { self.commit_anyhow(control, done) }
+        self.may_write()?;
+        let names_release = |(order, _): &(Order, _)| matches!(order.act, Act::Rollback { to: Some(_) });
+        if self.is_unread && done.iter().any(names_release) {
+            // It may be kept no more.
+            self.read_content()?;
+            return Ok(false);
+        }
+        self.commit_anyhow(control, done)
     }
 
     pub(super) fn commit_anyhow(
@@ -206,7 +232,7 @@ fn is_by_relay(order: &Order) -> bool {
 }
 
 /// It was done here, and is not done for others: they were faster.
-fn told(scope: &str, order: &Order, error: &ControlError) {
+fn told(scope: &str, order: &Order, error: impl std::fmt::Display) {
     let (act, by) = (&order.act, &order.by);
     tracing::warn!(scope, %by, ?act, "what was ordered while the store was away is not done any more: {error}");
 }

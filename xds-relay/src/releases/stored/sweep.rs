@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 
-use xdstp_client::state::Op;
+use xdstp_client::state::{Commit, Compare, Op};
 
 use crate::releases::manifest::BodyHash;
-use crate::releases::records::hash;
+use crate::releases::records::{ControlRecord, hash};
 use crate::releases::release::Release;
+use crate::releases::sealed::seal;
 use crate::releases::stored::Stored;
+use crate::releases::stored::batch::MOST;
 use crate::releases::stored::error::StoredError;
 
 /// How many releases are kept.
@@ -26,7 +28,8 @@ impl Stored {
         let old: Vec<_> = self.parts.keys().filter(|part| !parts.contains(part)).copied().collect();
         let gone: HashSet<BodyHash> = old.iter().filter_map(|part| self.parts.get(part)).flatten().copied().collect();
 
-        let mut ops: Vec<_> = dropped.iter().map(|release| Op::delete(self.keys.release(*release))).collect();
+        self.drop_releases(&dropped)?;
+        let mut ops = Vec::new();
         for body in gone.difference(&bodies) {
             let pieces = self.store.list(&self.keys.body(body))?.entries;
             ops.extend(pieces.into_iter().map(|piece| Op::delete(piece.key)));
@@ -37,10 +40,29 @@ impl Stored {
         let damaged = self.damaged.iter().filter(|damage| !anew.contains(&damage.key));
         ops.extend(damaged.map(|damage| Op::delete(&*damage.key)));
         self.write(ops)?;
-        dropped.iter().for_each(|release| _ = self.releases.remove(release));
         old.iter().for_each(|part| _ = self.parts.remove(part));
         self.bodies.retain(|body| bodies.contains(body));
         self.damaged.clear();
+        Ok(())
+    }
+
+    /// They are kept no more. The control value is put as it is, in the same transaction: who names one of them at that moment finds
+    /// that it is another value by now, or this does.
+    fn drop_releases(&mut self, dropped: &[Release]) -> Result<(), StoredError> {
+        if dropped.is_empty() {
+            return Ok(());
+        }
+        let key = self.keys.control();
+        let control = Op::put(&*key, seal(&key, &ControlRecord::of(&self.scope, &self.base, self.changes)));
+        // Of more, the others go the next time.
+        let dropped = dropped.iter().take(MOST - 1);
+        let ops: Vec<_> =
+            dropped.clone().map(|release| Op::delete(self.keys.release(*release))).chain([control]).collect();
+        match self.writer.commit(&ops, &[Compare::unchanged(key, self.revision)])? {
+            Commit::Conflict => return Err(StoredError::Contended),
+            Commit::Done(revision) => (self.revision, self.floor) = (revision, revision.max(self.floor)),
+        }
+        dropped.for_each(|release| _ = self.releases.remove(release));
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use xds_transport::Frame;
 use xdstp_client::state::{Commit, Compare, Listing, Memory, Redb, StoreError, Watch};
 
 use super::*;
-use crate::releases::act::{Act, By, Instance, OnHalt, Publisher};
+use crate::releases::act::{Act, By, Instance, OnHalt, Order, Publisher};
 use crate::releases::control::error::ControlError;
 use crate::releases::manifest::{Item, Manifest};
 use crate::releases::stage::{Stage, Stages, Who};

@@ -2,17 +2,19 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
-use xds_relay::config::Rollout;
-use xds_relay::relay_core::RolloutError;
+use xds_relay::config::{Config, Rollout};
+use xds_relay::relay_core::{Following, NodeGrouping, ReleaseStore, RolloutError};
 use xds_relay::releases::{Act, By, Control, Instance, Order, Stage, Stages, Transition, Turn, Turns, Who};
-use xds_relay::state::{Commit, Compare, Listing, Memory, Op, Revision, Store, StoreError, Watch};
+use xds_relay::state::{Commit, Compare, Listing, Memory, Op, Revision, State, Store, StoreError, Watch};
 use xds_transport::wire::Node;
 
 use crate::support::{CLUSTERS, DELTA, Protocol, SECOND, World, file};
 
 const FILES: &str = "origins: [{name: files, files: .}]\n";
+
+type NoState = fn(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State;
 
 /// What one relay has of the store that all have.
 #[derive(Clone)]
@@ -20,6 +22,11 @@ pub(crate) struct Seat {
     pub(crate) store: Arc<Mutex<Memory>>,
     pub(crate) holder: Arc<Mutex<Option<u64>>>,
     pub(crate) is_cut_off: Arc<AtomicBool>,
+    /// It is cut off when it reads what is under such keys, and not before; how often it was.
+    pub(crate) hidden: Arc<Mutex<&'static str>>,
+    pub(crate) hidden_reads: Arc<AtomicU64>,
+    /// It does not hear that what it writes is written.
+    pub(crate) is_unsure: Arc<AtomicBool>,
     /// It was stopped for so long that it does not know what time it is.
     pub(crate) believes: Arc<AtomicBool>,
 }
@@ -37,6 +44,11 @@ impl Seat {
 
 impl Store for Seat {
     fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+        let hidden = *self.hidden.lock().unwrap();
+        if !hidden.is_empty() && prefix.contains(hidden) {
+            self.hidden_reads.fetch_add(1, Ordering::Relaxed);
+            return Err(StoreError::Away("it is cut off".to_owned()));
+        }
         self.memory()?.list(prefix)
     }
 
@@ -45,7 +57,11 @@ impl Store for Seat {
     }
 
     fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
-        self.memory()?.commit(ops, compares)
+        let done = self.memory()?.commit(ops, compares)?;
+        match self.is_unsure.load(Ordering::Relaxed) {
+            true => Err(StoreError::Unsure("it lost its voice".to_owned())),
+            false => Ok(done),
+        }
     }
 }
 
@@ -122,8 +138,12 @@ pub(crate) struct Replicas {
     pub(crate) store: Arc<Mutex<Memory>>,
     pub(crate) holder: Arc<Mutex<Option<u64>>>,
     pub(crate) seats: Vec<Seat>,
-    /// Of which of the stores that there were, one after the other, each is.
-    watches: Vec<(usize, Watch)>,
+    /// What each hears, and of which of the stores that there were, one after the other.
+    followings: Vec<(usize, Following)>,
+    /// The relay that begins next is cut off once it follows the store, and has read nothing.
+    pub(crate) is_cut_off_as_it_begins: bool,
+    /// What each keeps by itself.
+    pub(crate) copies: Vec<Memory>,
     stores: usize,
     rollout: Rollout,
     pub(crate) protocol: Protocol,
@@ -137,8 +157,18 @@ impl Replicas {
         let mut rollout = Rollout::new(None, Stages::new([canaries, Who::Percent("100%".parse().unwrap())].map(stage)));
         change(&mut rollout);
         let (world, store, holder) = (World::empty(), Arc::default(), Arc::default());
-        let mut replicas =
-            Self { world, store, holder, seats: Vec::new(), watches: Vec::new(), stores: 0, rollout, protocol: DELTA };
+        let mut replicas = Self {
+            world,
+            store,
+            holder,
+            seats: Vec::new(),
+            followings: Vec::new(),
+            copies: Vec::new(),
+            is_cut_off_as_it_begins: false,
+            stores: 0,
+            rollout,
+            protocol: DELTA,
+        };
         (0..relays).for_each(|_| replicas.start());
         replicas
     }
@@ -150,26 +180,50 @@ impl Replicas {
             store: self.store.clone(),
             holder: self.holder.clone(),
             is_cut_off: Arc::default(),
+            hidden: Arc::default(),
+            hidden_reads: Arc::default(),
+            is_unsure: Arc::default(),
             believes: Arc::default(),
         };
-        self.watches.push((self.stores, seat.watch("", seat.list("none").unwrap().revision).unwrap()));
-        let turns = Arc::new(seat.clone());
-        let core = &self.world.relays[relay].core;
-        core.roll_out_in_turn(self.rollout.clone(), turns.clone(), turns, self.world.now).unwrap();
         self.seats.push(seat);
+        self.followings.push((self.stores, Following::later(Arc::new(self.seats[relay].clone()))));
+        self.copies.push(Memory::default());
+        self.begin(relay);
+    }
+
+    /// A relay is killed and starts again, with what it kept and no files yet. Its clients, which these are, are connected to it.
+    pub(crate) fn restart(&mut self, relay: usize, clients: &[usize]) {
+        clients.iter().for_each(|client| self.world.disconnect(*client));
+        self.world.stop(relay);
+        self.world.start(relay, FILES, None::<NoState>);
+        self.begin(relay);
+        clients.iter().for_each(|client| self.world.connect(*client, relay));
+    }
+
+    fn begin(&mut self, relay: usize) {
+        let (seat, copy) = (Arc::new(self.seats[relay].clone()), Arc::new(self.copies[relay].clone()));
+        let following = Following::begin(seat.clone()).unwrap_or_else(|_| Following::later(seat.clone()));
+        if std::mem::take(&mut self.is_cut_off_as_it_begins) {
+            self.cut_off(relay, true);
+        }
+        let store = ReleaseStore::shared(seat.clone(), seat).with_copy(Some(copy), "a test");
+        let core = &self.world.relays[relay].core;
+        core.roll_out_on(self.rollout.clone(), store, self.world.now).unwrap();
+        self.followings[relay] = (self.stores, following.after_reading(core));
     }
 
     pub(crate) fn hear(&mut self) {
-        for (at, seat) in self.seats.iter().enumerate().filter(|(_, seat)| !seat.is_cut_off.load(Ordering::Relaxed)) {
+        let is_there =
+            |at: &usize| !self.seats[*at].is_cut_off.load(Ordering::Relaxed) && !self.world.relays[*at].stopped;
+        let there: Vec<_> = (0..self.seats.len()).filter(is_there).collect();
+        for at in there {
             let (core, now) = (&self.world.relays[at].core, self.world.now);
-            let (store, watch) = &mut self.watches[at];
-            let heard = if *store == self.stores { watch.next(Duration::ZERO) } else { Err(StoreError::Compacted) };
-            if let Ok(events) = heard {
-                let _ = core.hear_releases(&events, now);
-                continue;
+            let (store, following) = &mut self.followings[at];
+            if *store != self.stores {
+                // Its watch is of another one.
+                (*store, *following) = (self.stores, Following::later(Arc::new(self.seats[at].clone())));
             }
-            self.watches[at] = (self.stores, seat.watch("", seat.list("none").unwrap().revision).unwrap());
-            core.read_releases_anew(now);
+            let _ = following.step(core, Duration::ZERO, || now);
         }
         self.world.settle();
     }
@@ -240,6 +294,11 @@ impl Replicas {
         if let Some(turn) = entries.into_iter().find(|entry| entry.key.ends_with("/pub")) {
             let _ = store.commit(&[Op::delete(turn.key)], &[]).unwrap();
         }
+    }
+
+    /// What was done and a relay has not heard is compacted: it is to read all.
+    pub(crate) fn compact(&mut self, relay: usize) {
+        self.followings[relay].1 = Following::later(Arc::new(self.seats[relay].clone()));
     }
 
     pub(crate) fn snapshot(&self) -> Vec<Op> {

@@ -50,3 +50,36 @@ fn whoever_is_behind_undoes_nothing_and_one_publishes() {
         }
     }
 }
+
+/// Somebody names a release of before at the moment that it is kept no more, to make room for another one.
+#[test]
+fn nobody_goes_back_to_a_release_that_is_kept_no_more() {
+    for (is_swept_first, is_refreshed) in [(true, false), (true, true), (false, false)] {
+        let store: Arc<dyn Store> = Arc::new(Memory::default());
+        let mut first = Relay::start(store.clone());
+        let releases: Vec<_> = (0..22).map(|number| content([(0, vec![number])])).collect();
+        for content in &releases[..20] {
+            first.publish(content).unwrap();
+        }
+        let oldest = manifest(&releases[0]).release();
+        // The first is stable, and so stays: the second is the oldest that may go.
+        let second = manifest(&releases[1]).release();
+        let mut other = Stored::open(store.clone(), SCOPE).unwrap();
+        assert!(other.has(oldest) && other.has(second));
+        let back = Order::new(Act::Rollback { to: Some(second) }, By::Person("ann".to_owned()), "", now());
+        if is_swept_first {
+            first.save(&releases[20]).unwrap();
+            if is_refreshed {
+                // It has read who is served what, and not what there is.
+                other.refresh(&stages()).unwrap();
+            }
+            let error = other.apply(&back, &stages()).unwrap_err();
+            assert!(matches!(error, StoredError::Control(ControlError::NotKept(of)) if of == second), "{error}");
+        } else {
+            other.apply(&back, &stages()).unwrap();
+            assert!(matches!(first.save(&releases[20]), Err(StoredError::Contended)));
+        }
+        let all = Stored::open(store, SCOPE).unwrap();
+        assert!(all.has(all.control().stable().unwrap()));
+    }
+}

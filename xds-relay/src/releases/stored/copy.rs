@@ -1,0 +1,101 @@
+//! What a relay keeps of releases that are elsewhere, for when it starts and they cannot be read: it goes by that until they are.
+
+use std::sync::Arc;
+
+use xdstp_client::state::{Commit, Op, Store, StoreError};
+
+use crate::releases::control::Control;
+use crate::releases::records::ControlRecord;
+use crate::releases::release::Release;
+use crate::releases::sealed::seal;
+use crate::releases::stage::Stages;
+use crate::releases::stored::error::StoredError;
+use crate::releases::stored::{Stored, Waiting};
+
+impl Stored {
+    /// The releases of a scope in a store that does not answer: what a copy has holds until it does, and then counts for nothing.
+    /// Nothing is written before.
+    pub(crate) fn recalled(store: Arc<dyn Store>, scope: &str, copy: Option<&Self>) -> Self {
+        let mut stored = Self { is_recalled: true, ..Self::of_nothing(store, scope) };
+        if let Some(copy) = copy {
+            stored.base = copy.base.clone();
+            stored.releases = copy.releases.clone();
+        }
+        stored.control = stored.base.clone();
+        stored
+    }
+
+    /// Whether the store was never read.
+    pub(crate) fn is_recalled(&self) -> bool {
+        self.is_recalled
+    }
+
+    /// Why nothing is written, if nothing is.
+    pub(super) fn may_write(&self) -> Result<(), StoredError> {
+        if self.is_recalled {
+            return Err(StoreError::Away("it was not read since this relay began".to_owned()).into());
+        }
+        if self.went_back { Err(StoredError::PutBack) } else { Ok(()) }
+    }
+
+    /// What was ordered before this relay began, and may not be in the store: it holds, and the store is told.
+    ///
+    /// # Errors
+    /// The store was read, and cannot be any more.
+    pub(crate) fn order_again(&mut self, waiting: Vec<Waiting>, stages: &Stages) -> Result<(), StoredError> {
+        (self.unsaved, self.is_unsure) = (waiting, true);
+        let settled = self.settle_doubts();
+        for Waiting { order, .. } in &self.unsaved {
+            let (by, act, why) = (&order.by, &order.act, &order.why);
+            tracing::warn!(self.scope, %by, ?act, why, "it was ordered before this relay began, and the store may not know it");
+        }
+        (self.control, _) = self.with_unsaved(stages);
+        settled
+    }
+
+    /// What was done is not done again, when nobody heard that it was: others may have taken it back since.
+    pub(super) fn settle_doubts(&mut self) -> Result<(), StoredError> {
+        if self.is_recalled || !self.is_unsure {
+            return Ok(());
+        }
+        if !self.unsaved.is_empty() {
+            let log = self.log()?;
+            self.unsaved.retain(|Waiting { order, .. }| !log.iter().any(|entry| entry.is_of(order)));
+        }
+        self.is_unsure = false;
+        Ok(())
+    }
+
+    /// What waits for the store.
+    pub(crate) fn waiting(&self) -> &[Waiting] {
+        &self.unsaved
+    }
+
+    /// What holds by the store, whatever waits.
+    pub(crate) fn base(&self) -> &Control {
+        &self.base
+    }
+
+    /// This is a copy: that holds where the original is, and here. What it does not name is removed, but for the last ones.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn copy(&mut self, base: &Control) -> Result<(), StoredError> {
+        let key = self.keys.control();
+        let record = ControlRecord::of(&self.scope, base, 0);
+        // Nobody else writes here.
+        if let Commit::Done(revision) = self.store.commit(&[Op::put(&*key, seal(&key, &record))], &[])? {
+            self.revision = revision;
+        }
+        (self.base, self.control) = (base.clone(), base.clone());
+        self.control.stable().map_or(Ok(()), |stable| self.sweep(stable))
+    }
+}
+
+impl Control {
+    /// What is stable, and the candidate.
+    pub(crate) fn named(&self) -> impl Iterator<Item = Release> + use<> {
+        let candidate = self.candidate.as_ref().map(|candidate| candidate.release);
+        [self.stable, candidate].into_iter().flatten()
+    }
+}

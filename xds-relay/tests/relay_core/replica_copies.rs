@@ -1,0 +1,466 @@
+//! Relays that start while the store of their releases does not answer.
+
+use std::sync::atomic::Ordering;
+
+use xds_relay::releases::{Act, Transition};
+use xds_relay::state::{Memory, Op, Store as _};
+
+use crate::support::replicas::Replicas;
+use crate::support::{DELTA, SECOND, SOTW};
+
+/// Two relays with a client each, of which everybody has one release, and the canaries the next.
+fn staged() -> Replicas {
+    let mut relays = Replicas::new(2, |_| {});
+    relays.set(&["a@1", "b@1"]);
+    relays.advance(5);
+    relays.set(&["a@2", "b@1"]);
+    relays.advance(5);
+    relays
+}
+
+#[test]
+fn a_relay_that_starts_while_the_store_is_away_serves_what_it_served_last() {
+    for protocol in [DELTA, SOTW] {
+        let mut relays = staged();
+        relays.protocol = protocol;
+        for relay in [0, 1] {
+            relays.cut_off(relay, true);
+            relays.restart(relay, &[]);
+            let new = [relays.node(relay, "canary", "canary"), relays.node(relay, "other", "other")];
+            relays.advance(600);
+            assert_eq!(relays.held(new), ["a@2 b@1", "a@1 b@1"], "relay {relay} alone");
+        }
+        // Files say what is new, and there is nobody to release it.
+        relays.set(&["a@3"]);
+        relays.advance(60);
+        let new = [0, 1].map(|relay| relays.node(relay, &format!("late-{relay}"), "other"));
+        assert_eq!(relays.held(new), ["a@1 b@1"; 2]);
+        [0, 1].into_iter().for_each(|relay| relays.cut_off(relay, false));
+        relays.expire();
+        relays.advance(200);
+        assert_eq!(relays.held(new), ["a@3"; 2], "and then there is");
+        assert_eq!(relays.control(0), relays.control(1));
+    }
+}
+
+#[test]
+fn what_was_ordered_before_the_store_answers_holds_when_it_does() {
+    let mut relays = staged();
+    relays.cut_off(0, true);
+    relays.restart(0, &[]);
+    let client = relays.node(0, "canary", "canary");
+    assert_eq!(relays.order(0, Act::Rollback { to: None }).unwrap(), Transition::RolledBack);
+    assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+    relays.advance(2);
+    assert_eq!(relays.held([client]), ["a@1 b@1"]);
+    let error = relays.order(0, Act::Unfreeze).unwrap_err().to_string();
+    assert!(error.contains("it was not read since this relay began"), "{error}");
+    relays.cut_off(0, false);
+    relays.advance(10);
+    for relay in [0, 1] {
+        let control = relays.control(relay);
+        assert!(control.frozen().is_some() && control.candidate().is_none(), "{control:?}");
+    }
+}
+
+/// It was off while others went on, and what it knew is old; the store may also have been put back.
+#[test]
+fn a_copy_says_nothing_any_more_once_the_store_answers() {
+    let mut relays = staged();
+    let old = relays.snapshot();
+    relays.advance(200);
+    let client = relays.node(0, "other", "other");
+    assert_eq!(relays.held([client]), ["a@2 b@1"]);
+    assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+    relays.advance(2);
+    for relay in [0, 1] {
+        relays.cut_off(relay, true);
+        relays.restart(relay, &[]);
+    }
+    relays.restore(&old);
+    relays.advance(5);
+    assert!(relays.control(0).frozen().is_some(), "that was copied");
+    [0, 1].into_iter().for_each(|relay| relays.cut_off(relay, false));
+    relays.advance(5);
+    let there = relays.control(0);
+    assert_eq!(there, relays.control(1));
+    assert!(there.frozen().is_none(), "the store does not say so");
+    assert!(there.candidate().is_some(), "it says that a stage is under way");
+}
+
+#[test]
+fn a_relay_without_a_copy_starts_and_says_nothing_before_the_store_answers() {
+    let mut relays = staged();
+    relays.copies[0] = Memory::default();
+    relays.cut_off(0, true);
+    relays.restart(0, &[]);
+    let client = relays.node(0, "other", "other");
+    relays.set_at(0, &["a@3"]);
+    relays.advance(60);
+    assert_eq!(relays.held([client]), [""]);
+    assert_eq!(relays.world.clients[client].chunks.len(), 0, "not that there is nothing, either");
+    relays.cut_off(0, false);
+    relays.advance(3);
+    assert_eq!(relays.held([client]), ["a@1 b@1"]);
+}
+
+#[test]
+fn a_copy_that_is_damaged_is_begun_anew() {
+    let mut relays = staged();
+    let copy = relays.copies[0].clone();
+    let control = copy.list("").unwrap().entries.into_iter().find(|entry| entry.key.ends_with("/ctl")).unwrap();
+    let _ = copy.commit(&[Op::put(control.key, "no such thing")], &[]).unwrap();
+    relays.cut_off(0, true);
+    relays.restart(0, &[]);
+    let client = relays.node(0, "other", "other");
+    relays.advance(5);
+    assert_eq!(relays.held([client]), [""]);
+    relays.cut_off(0, false);
+    relays.advance(10);
+    assert_eq!(relays.held([client]), ["a@1 b@1"]);
+    relays.cut_off(0, true);
+    relays.restart(0, &[client]);
+    let new = relays.node(0, "new", "other");
+    assert_eq!(relays.held([client, new]), ["a@1 b@1"; 2]);
+}
+
+/// What a client has is not sent again by a relay that starts from its copy, and not when the store answers.
+#[test]
+fn who_comes_back_to_a_relay_that_has_a_copy_is_sent_nothing_that_it_holds() {
+    let mut relays = staged();
+    let clients = [relays.node(0, "canary", "canary"), relays.node(0, "other", "other")];
+    relays.advance(2);
+    let before = clients.map(|client| relays.world.clients[client].versions.len());
+    relays.cut_off(0, true);
+    relays.restart(0, &clients);
+    relays.advance(5);
+    relays.cut_off(0, false);
+    relays.advance(5);
+    assert_eq!(clients.map(|client| relays.world.clients[client].versions.len()), before);
+    assert_eq!(relays.held(clients), ["a@2 b@1", "a@1 b@1"]);
+}
+
+/// What is copied is what is served and the last releases, not all that there ever was.
+#[test]
+fn a_copy_does_not_grow_for_ever() {
+    let mut relays = staged();
+    for body in 3..40 {
+        relays.set(&[&format!("a@{body}"), "b@1"]);
+        relays.advance(130);
+    }
+    let releases = relays.copies[1].list("").unwrap().entries;
+    let releases = releases.iter().filter(|entry| entry.key.contains("/rel/")).count();
+    assert!((2..=21).contains(&releases), "{releases}");
+}
+
+/// It was made anew, say: there is no release, and nothing is frozen.
+#[test]
+fn a_store_that_has_nothing_counts_too() {
+    let mut relays = staged();
+    assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+    relays.advance(2);
+    for relay in [0, 1] {
+        relays.cut_off(relay, true);
+        relays.restart(relay, &[]);
+    }
+    let client = relays.node(0, "other", "other");
+    relays.restore(&[]);
+    [0, 1].into_iter().for_each(|relay| relays.cut_off(relay, false));
+    relays.advance(5);
+    assert!(relays.control(0).frozen().is_none() && relays.control(0).stable().is_none());
+    assert_eq!(relays.held([client]), ["a@1 b@1"], "that there is nothing nobody said");
+    relays.set(&["a@5"]);
+    relays.advance(5);
+    assert_eq!(relays.held([client]), ["a@5"], "the first release is stable at once");
+}
+
+#[test]
+fn what_was_ordered_while_the_store_is_away_holds_over_a_restart() {
+    let mut relays = staged();
+    let client = relays.node(0, "canary", "canary");
+    relays.cut_off(0, true);
+    assert_eq!(relays.order(0, Act::Rollback { to: None }).unwrap(), Transition::RolledBack);
+    relays.advance(2);
+    for _ in 0..2 {
+        relays.restart(0, &[client]);
+        relays.advance(5);
+        assert_eq!(relays.held([client]), ["a@1 b@1"]);
+    }
+    // It starts again, and the store answers.
+    relays.cut_off(0, false);
+    relays.restart(0, &[client]);
+    relays.advance(5);
+    for relay in [0, 1] {
+        assert!(relays.control(relay).candidate().is_none(), "{:?}", relays.control(relay));
+    }
+}
+
+/// The relay is killed as the store has just been told: its copy does not know that yet.
+#[test]
+fn what_was_told_to_the_store_is_not_told_again_after_a_restart() {
+    for is_away in [true, false] {
+        let mut relays = staged();
+        relays.cut_off(0, true);
+        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+        relays.advance(2);
+        let copied = relays.copies[0].list("").unwrap().entries;
+        relays.cut_off(0, false);
+        relays.advance(10);
+        assert_eq!(relays.order(1, Act::Unfreeze).unwrap(), Transition::Unfrozen);
+        let copy = Memory::default();
+        let ops: Vec<_> = copied.into_iter().map(|entry| Op::put(entry.key, entry.value)).collect();
+        let _ = copy.commit(&ops, &[]).unwrap();
+        relays.copies[0] = copy;
+        relays.cut_off(0, is_away);
+        relays.restart(0, &[]);
+        assert_eq!(relays.control(0).frozen().is_some(), is_away, "that nobody knows better");
+        relays.cut_off(0, false);
+        relays.advance(10);
+        assert!(relays.control(0).frozen().is_none() && relays.control(1).frozen().is_none());
+    }
+}
+
+#[test]
+fn what_cannot_be_read_of_a_release_is_in_no_copy() {
+    let mut relays = staged();
+    let (cut, other) = (1 - relays.publisher(), relays.publisher());
+    let client = relays.node(cut, "other", "other");
+    relays.cut_off(cut, true);
+    relays.set(&["a@3", "b@1"]);
+    relays.advance(200);
+    *relays.seats[cut].hidden.lock().unwrap() = "/body/";
+    relays.compact(cut);
+    relays.cut_off(cut, false);
+    relays.advance(5);
+    let stable = relays.control(other).stable();
+    assert_eq!((relays.control(cut).stable(), relays.held([client])), (stable, ["a@1 b@1".to_owned()]));
+    relays.cut_off(cut, true);
+    relays.restart(cut, &[client]);
+    let new = relays.node(cut, "new", "other");
+    assert_eq!(relays.held([new]), ["a@1 b@1"]);
+    *relays.seats[cut].hidden.lock().unwrap() = "";
+    relays.cut_off(cut, false);
+    relays.advance(5);
+    assert_eq!(relays.held([new, client]), ["a@3 b@1"; 2]);
+}
+
+/// Its turn would be one in which nothing can be written.
+#[test]
+fn a_relay_that_has_not_read_the_store_does_not_take_the_turn() {
+    let mut relays = staged();
+    for relay in [0, 1] {
+        relays.cut_off(relay, true);
+        relays.restart(relay, &[]);
+    }
+    relays.expire();
+    relays.set(&["a@3"]);
+    [0, 1].into_iter().for_each(|relay| relays.cut_off(relay, false));
+    (0..10).for_each(|_| relays.world.advance(SECOND));
+    assert!(relays.holder.lock().unwrap().is_none());
+    relays.advance(10);
+    assert!(relays.holder.lock().unwrap().is_some());
+}
+
+/// What is damaged is not read; somebody forgets all of it then.
+#[test]
+fn what_was_recalled_is_not_put_into_a_store_that_lost_what_could_not_be_read() {
+    let mut relays = staged();
+    relays.cut_off(0, true);
+    relays.restart(0, &[]);
+    relays.world.stop(1);
+    let store = relays.store.lock().unwrap().clone();
+    let all = store.list("").unwrap().entries;
+    let control = all.iter().find(|entry| entry.key.ends_with("/ctl")).unwrap();
+    let _ = store.commit(&[Op::put(&*control.key, "no such thing")], &[]).unwrap();
+    relays.cut_off(0, false);
+    relays.advance(5);
+    let ops: Vec<_> = all.into_iter().map(|entry| Op::delete(entry.key)).collect();
+    let _ = store.commit(&ops, &[]).unwrap();
+    relays.advance(20);
+    let there = store.list("").unwrap().entries;
+    let there: Vec<_> = there.iter().filter(|entry| !entry.key.contains("/tally/")).collect();
+    assert!(there.is_empty(), "{there:?}");
+    // It goes on with what there is now, which is nothing.
+    relays.expire();
+    relays.set_at(0, &["a@7"]);
+    relays.advance(10);
+    let client = relays.node(0, "other", "other");
+    assert_eq!(relays.held([client]), ["a@7"]);
+}
+
+#[test]
+fn a_release_of_before_is_rolled_back_to_while_the_store_is_away() {
+    let mut relays = staged();
+    let first = relays.control(0).stable();
+    relays.advance(200);
+    let client = relays.node(0, "other", "other");
+    assert_eq!(relays.held([client]), ["a@2 b@1"]);
+    relays.cut_off(0, true);
+    assert_eq!(relays.order(0, Act::Rollback { to: first }).unwrap(), Transition::RolledBack);
+    relays.advance(1);
+    assert_eq!(relays.held([client]), ["a@1 b@1"]);
+    // And by one that has started since.
+    relays.restart(0, &[]);
+    let new = relays.node(0, "new", "other");
+    assert_eq!(relays.held([new]), ["a@1 b@1"]);
+    relays.cut_off(0, false);
+    relays.advance(5);
+    assert_eq!((relays.control(0).stable(), relays.control(1).stable()), (first, first));
+}
+
+/// It follows the store, and is cut off before it has read it. Nothing is done there afterwards.
+#[test]
+fn a_relay_that_is_cut_off_as_it_begins_reads_the_store_when_it_answers() {
+    let mut relays = staged();
+    relays.world.stop(1);
+    relays.is_cut_off_as_it_begins = true;
+    relays.restart(0, &[]);
+    relays.expire();
+    relays.cut_off(0, false);
+    relays.advance(10);
+    relays.set_at(0, &["a@3", "b@1"]);
+    let client = relays.node(0, "canary", "canary");
+    relays.advance(10);
+    assert_eq!(relays.held([client]), ["a@3 b@1"], "it publishes");
+}
+
+/// What was ordered waits, and the store answers in part: it is read, and what was done there is not.
+#[test]
+fn what_was_recalled_is_not_written_over_what_the_store_says() {
+    let mut relays = staged();
+    relays.cut_off(0, true);
+    relays.restart(0, &[]);
+    assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+    // Others go on.
+    relays.expire();
+    relays.set_at(1, &["a@3", "b@1"]);
+    relays.advance(200);
+    relays.compact(0);
+    let there = relays.control(1);
+    *relays.seats[0].hidden.lock().unwrap() = "/log/";
+    relays.cut_off(0, false);
+    assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Unchanged);
+    relays.world.advance(SECOND);
+    relays.advance(5);
+    assert_eq!(relays.control(1), there);
+    *relays.seats[0].hidden.lock().unwrap() = "";
+    relays.advance(10);
+    let frozen = relays.control(1);
+    assert!(frozen.frozen().is_some() && frozen.stable() == there.stable(), "{frozen:?}");
+}
+
+#[test]
+fn what_was_ordered_holds_over_a_restart_though_nothing_else_could_be_copied() {
+    for is_told in [false, true] {
+        let mut relays = staged();
+        let cut = 1 - relays.publisher();
+        *relays.seats[cut].hidden.lock().unwrap() = "/body/";
+        relays.cut_off(cut, true);
+        relays.set(&["a@3", "b@1"]);
+        relays.advance(10);
+        relays.compact(cut);
+        relays.cut_off(cut, false);
+        relays.hear();
+        // It knows of a candidate that it cannot read.
+        relays.cut_off(cut, true);
+        assert_eq!(relays.order(cut, Act::Freeze).unwrap(), Transition::Frozen);
+        if is_told {
+            relays.advance(3);
+        }
+        // Or it is killed at once.
+        relays.restart(cut, &[]);
+        assert!(relays.control(cut).frozen().is_some());
+        *relays.seats[cut].hidden.lock().unwrap() = "";
+        relays.cut_off(cut, false);
+        relays.advance(10);
+        assert!(relays.control(1 - cut).frozen().is_some());
+    }
+}
+
+#[test]
+fn what_was_ordered_of_one_candidate_is_not_done_to_another() {
+    for (act, restarts) in [(Act::Hold, true), (Act::Rollback { to: None }, true), (Act::Rollback { to: None }, false)]
+    {
+        let mut relays = staged();
+        let cut = 1 - relays.publisher();
+        relays.cut_off(cut, true);
+        relays.order(cut, act.clone()).unwrap();
+        if restarts {
+            relays.restart(cut, &[]);
+        }
+        // What it was about is stable by now, and there is another one.
+        relays.advance(200);
+        relays.set(&["a@4", "b@1"]);
+        relays.advance(5);
+        let there = relays.control(1 - cut);
+        assert!(there.candidate().is_some());
+        relays.cut_off(cut, false);
+        relays.advance(5);
+        assert_eq!(relays.control(1 - cut).candidate(), there.candidate(), "{act:?}");
+        assert_eq!(relays.control(cut), relays.control(1 - cut));
+    }
+}
+
+#[test]
+fn what_was_done_and_nobody_heard_it_is_not_done_again() {
+    let mut relays = staged();
+    relays.seats[0].is_unsure.store(true, Ordering::Relaxed);
+    assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+    relays.seats[0].is_unsure.store(false, Ordering::Relaxed);
+    relays.cut_off(0, true);
+    relays.expire();
+    relays.advance(10);
+    assert_eq!(relays.order(1, Act::Unfreeze).unwrap(), Transition::Unfrozen, "the other one has heard it");
+    relays.cut_off(0, false);
+    relays.advance(10);
+    assert!([0, 1].iter().all(|relay| relays.control(*relay).frozen().is_none()));
+}
+
+#[test]
+fn what_cannot_be_read_is_not_read_all_the_time() {
+    let mut relays = staged();
+    let cut = 1 - relays.publisher();
+    relays.cut_off(cut, true);
+    relays.set(&["a@3", "b@1"]);
+    relays.advance(100);
+    relays.set(&["a@4", "b@1"]);
+    relays.advance(70);
+    relays.compact(cut);
+    *relays.seats[cut].hidden.lock().unwrap() = "/body/";
+    relays.cut_off(cut, false);
+    relays.advance(5);
+    let before = relays.seats[cut].hidden_reads.load(Ordering::Relaxed);
+    relays.advance(50);
+    let reads = relays.seats[cut].hidden_reads.load(Ordering::Relaxed) - before;
+    assert!((2..=24).contains(&reads), "{reads}");
+}
+
+/// The relay starts after etcd has begun anew, and again while that is away.
+#[test]
+fn a_store_that_has_nothing_does_not_empty_a_copy() {
+    let mut relays = staged();
+    relays.cut_off(0, true);
+    relays.world.stop(1);
+    relays.restart(0, &[]);
+    relays.restore(&[]);
+    relays.cut_off(0, false);
+    relays.advance(5);
+    relays.cut_off(0, true);
+    relays.restart(0, &[]);
+    let client = relays.node(0, "other", "other");
+    assert_eq!(relays.held([client]), ["a@1 b@1"]);
+}
+
+#[test]
+fn a_relay_with_orders_that_wait_starts_though_it_cannot_be_read_what_was_done() {
+    let mut relays = staged();
+    relays.cut_off(0, true);
+    assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+    relays.cut_off(0, false);
+    *relays.seats[0].hidden.lock().unwrap() = "/log/";
+    relays.restart(0, &[]);
+    assert!(relays.control(0).frozen().is_some());
+    *relays.seats[0].hidden.lock().unwrap() = "";
+    relays.advance(10);
+    assert!(relays.control(1).frozen().is_some());
+}
