@@ -158,8 +158,16 @@ impl<V> Edit<'_, V> {
     /// });
     /// let mut edit = cache.edit(Instant::now());
     /// edit.remove_by_name(&clusters, &"a".parse().unwrap());
-    /// assert!(edit.finish().iter().eq([one]));
-    /// # assert!(!cache.has_work(all));
+    /// let _ = edit.finish();
+    /// let told = [all, one].map(|subscriber| {
+    ///     let mut told = 0;
+    ///     cache.pull(subscriber, Removals::Include, &mut |_| {
+    ///         told += 1;
+    ///         ControlFlow::Continue(())
+    ///     });
+    ///     told
+    /// });
+    /// assert_eq!(told, [0, 1]);
     /// ```
     pub fn remove_by_name(&mut self, type_url: &TypeUrl, name: &ResourceName) {
         self.cache.remove_by_name(type_url, name, self.now, &mut self.woken);
