@@ -14,6 +14,7 @@ chapters! {
     programs = "programs.md",
     test_your_server = "test-your-server.md",
     operate = "operate.md",
+    scale = "scale.md",
     etcd_origin = "etcd-origin.md",
     kubernetes_origin = "kubernetes-origin.md",
     machines = "machines.md",

@@ -139,6 +139,40 @@ impl<V> Edit<'_, V> {
         self.cache.remove_asked(type_url, name, true, self.now, &mut self.woken);
     }
 
+    /// Does what [`remove`](Self::remove) does for those who ask for just this name, and nobody else is told: it is a name that
+    /// none of them has ever held. What is here all the same is removed for everybody.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut options = Options::default();
+    /// options.authoritative = false;
+    /// let mut cache = Cache::<()>::new(options);
+    /// let [all, one] = [Interest::Wildcard, Interest::Name("a".parse().unwrap())].map(|interest| {
+    ///     let subscriber = cache.open(&clusters);
+    ///     cache.subscribe(subscriber, &interest);
+    ///     subscriber
+    /// });
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.remove_by_name(&clusters, &"a".parse().unwrap());
+    /// let _ = edit.finish();
+    /// let told = [all, one].map(|subscriber| {
+    ///     let mut told = 0;
+    ///     cache.pull(subscriber, Removals::Include, &mut |_| {
+    ///         told += 1;
+    ///         ControlFlow::Continue(())
+    ///     });
+    ///     told
+    /// });
+    /// assert_eq!(told, [0, 1]);
+    /// ```
+    pub fn remove_by_name(&mut self, type_url: &TypeUrl, name: &ResourceName) {
+        self.cache.remove_by_name(type_url, name, self.now, &mut self.woken);
+    }
+
     /// Records that the answer to a collection has begun, and may go on: who holds nothing of it may be served what is
     /// there, and nothing is told to be gone before the answer is complete (rule 151).
     pub fn begun(&mut self, type_url: &TypeUrl, collection: &Interest) {

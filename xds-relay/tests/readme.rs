@@ -23,6 +23,24 @@ fn the_configuration_with_the_defaults_is_the_shortest_one() {
     assert_eq!(Config::parse("README.md", written).unwrap(), Config::parse("shortest", shortest).unwrap());
 }
 
+/// Each configuration that the chapter on scale shows, from one process to a tree.
+#[test]
+fn what_is_shown_of_a_tree_is_a_configuration() {
+    let Ok(book) = std::fs::read_to_string("../docs/scale.md") else { return };
+    let shown: Vec<_> = book.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(shown.len(), 4);
+    // Where relays run these are there.
+    let directory = tempfile::tempdir().unwrap();
+    let here = |place: &str| directory.path().join(place).to_str().unwrap().to_owned();
+    std::fs::create_dir(here("mesh")).unwrap();
+    for text in shown {
+        let text =
+            text.replace("/var/lib/xds-relay/state", &here("state")).replace("/etc/xds-relay-mesh", &here("mesh"));
+        let config = Config::parse("relay.yaml", &text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(config.share_by.map(|fields| fields.len()), Some(1));
+    }
+}
+
 /// All that a relay may tell.
 fn everything() -> String {
     let metrics = Metrics::new([]);

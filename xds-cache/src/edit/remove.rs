@@ -66,6 +66,27 @@ impl<V> Cache<V> {
         self.store.drop_type_if_unused(type_key);
     }
 
+    /// See [`Edit::remove_by_name`](crate::Edit::remove_by_name).
+    pub(crate) fn remove_by_name(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) {
+        self.expire(now);
+        let Some(type_key) = self.store.type_keys.get(type_url).copied() else { return };
+        let Some(at) = self.store.slot_of(type_key, name) else { return };
+        let is_unknown = matches!(self.store[at].state, State::Unknown) && self.store.resolve(at) == at;
+        if !is_unknown || self.store[type_key].errors.contains_key(name) {
+            return self.remove(type_url, name, now, woken);
+        }
+        self.store.take(at);
+        self.store[at].seq = self.store.next_seq();
+        self.mark(Target::Slot(at), woken);
+        self.store.drop_slot_if_unused(at);
+    }
+
     /// What was there is kept for those who are sent full states, and are yet to be told.
     fn depart(&mut self, type_key: TypeKey, name: &ResourceName, state: State<V>, lived: Range<Seq>, now: Instant) {
         match state {

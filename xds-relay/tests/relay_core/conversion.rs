@@ -110,3 +110,23 @@ fn rule_082_a_relay_hands_on_what_an_origin_calls_otherwise_than_its_payload_doe
         assert_eq!(world.clients[client].held(CLUSTERS), [""; 0], "{upstream:?}");
     }
 }
+
+/// That it was all of it is known only once the origin was silent for a moment.
+#[test]
+fn rule_037_a_full_state_is_sent_once_though_its_glob_is_answered_later() {
+    for upstream in [DELTA, SOTW] {
+        let mut world = World::new(upstream);
+        for name in ["x", "y"] {
+            world.put(0, CLUSTERS, &member(name), "1");
+        }
+        let client = world.client(SOTW, "n");
+        world.subscribe(client, CLUSTERS, &[GLOB]);
+        world.advance(60 * SECOND);
+        let sent = |world: &World| (world.clients[client].held(CLUSTERS).len(), world.clients[client].chunks.len());
+        assert_eq!(sent(&world), (2, 1), "{upstream:?}");
+        // What has nothing in it is answered all the same, to who asks for it later.
+        world.subscribe(client, CLUSTERS, &[&GLOB.replace("/g/", "/empty/")]);
+        world.advance(60 * SECOND);
+        assert!(sent(&world).1 > 1, "{upstream:?}");
+    }
+}

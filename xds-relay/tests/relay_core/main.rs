@@ -49,6 +49,8 @@ mod sharing;
 mod speakers;
 mod stores;
 mod streams;
+mod tree_groups;
+mod trees;
 mod two_scopes;
 mod uncached;
 mod versions;

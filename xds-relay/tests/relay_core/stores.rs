@@ -11,7 +11,7 @@ use xds_transport::server::Stream;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node};
 
 use crate::last_known_good::{copy, keys, restarted, served_from, stale, text, world};
-use crate::streams::Ended;
+
 use crate::support::*;
 
 /// A store that cannot be listed, or is gone.

@@ -108,22 +108,6 @@ fn what_a_session_did_is_counted_once() {
     }
 }
 
-/// What a driver shows of a stream, and why it was ended.
-#[derive(Default)]
-pub(crate) struct Ended(pub(crate) Mutex<Option<String>>);
-
-impl ServedStream for Ended {
-    fn peer(&self) -> &str {
-        "somewhere"
-    }
-
-    fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
-
-    fn end(&self, reason: &str) {
-        *self.0.lock().unwrap() = Some(reason.to_owned());
-    }
-}
-
 /// A stream with one request, watched until it is ended or `seconds` are over; and whether it was told anything.
 pub(crate) fn watched(world: &mut World, interests: &[&str], seconds: u32) -> (Option<String>, bool) {
     let core = world.relays[0].core.clone();

@@ -14,6 +14,7 @@ use super::restated::Restated;
 use super::said_gone::SaidGone;
 use super::stub::{may_be_held, stub};
 use crate::federation::demand::Demand;
+use crate::federation::markers::is_marker;
 
 /// What is yet to be stored.
 pub(super) struct Pending {
@@ -120,6 +121,10 @@ impl Batch<'_> {
     /// By a word of the origin, as far as `said`.
     fn remove(&mut self, name: ResourceName, said: bool) {
         self.bereft.extend(self.edit.canonical(self.type_url, &name).cloned());
+        if is_marker(&name) {
+            // It is for the relay that asked for it, and nobody has it: said to all it would go through the whole tree.
+            return self.edit.remove_by_name(self.type_url, &name);
+        }
         if self.is_asked(&name) {
             self.edit.deny(self.type_url, &name);
         } else {

@@ -14,7 +14,7 @@ use xdstp_client::Backoff;
 use xdstp_client::upstream::{Consumer, Upstream};
 
 use crate::support::origin::Origin;
-use crate::support::{Feeder, Flag, Relay, SECOND, World};
+use crate::support::{Ended, Feeder, Flag, Relay, SECOND, World};
 
 /// What is spoken with an origin: its protocol, and its form of TP2.
 pub(crate) fn spoken_with(origin: &config::Origin) -> (Protocol, Dialect) {
@@ -37,6 +37,8 @@ pub(crate) struct Dialer {
     pub(crate) first: Vec<usize>,
     pub(crate) dialed: Arc<Mutex<Vec<Link>>>,
     pub(crate) now: Instant,
+    /// The relays above may end its streams.
+    pub(crate) is_ended: bool,
 }
 
 impl Dial for Dialer {
@@ -60,6 +62,7 @@ impl Dial for Dialer {
             far_end: None,
             far_end_speaks: true,
             is_stuck: false,
+            is_ended: self.is_ended,
         };
         self.dialed.lock().unwrap().push(link);
         Box::new(Handle(nudged))
@@ -87,6 +90,7 @@ pub(crate) struct Link {
     far_end_speaks: bool,
     /// Nothing that is said on it arrives any more.
     pub(crate) is_stuck: bool,
+    is_ended: bool,
 }
 
 struct FarEnd {
@@ -99,6 +103,8 @@ struct FarEnd {
     routes: Option<Routes>,
     admitted: Option<Admitted>,
     woken: Arc<Flag>,
+    /// How the relay it is at ended it, if it did.
+    ended: Arc<Ended>,
 }
 
 impl FarEnd {
@@ -161,9 +167,11 @@ impl Link {
         let hangs_up = origin.as_ref().is_some_and(|origin| origin.hangs_up);
         let speaks = origin.as_ref().is_none_or(|origin| !origin.silent && !origin.hangs_up);
         self.far_end_speaks = speaks && !self.is_stuck;
-        if self.far_end.is_some() && (!up || hangs_up) {
+        let ended = self.far_end.as_ref().filter(|_| self.is_ended).and_then(|far| far.ended.0.lock().unwrap().clone());
+        if self.far_end.is_some() && (!up || hangs_up || ended.is_some()) {
             self.end(origin.as_deref_mut());
-            let connection = self.upstream.disconnected(now, Some("cut".into()), u64::MAX);
+            let error = ended.unwrap_or_else(|| "cut".into());
+            let connection = self.upstream.disconnected(now, Some(error), u64::MAX);
             self.consumer.connection(now, connection);
             progress = true;
         }
@@ -292,13 +300,14 @@ impl Link {
         if let Some(origin) = origin {
             origin.streams += 1;
         }
-        let routes = upper.map(|core| core.open_stream(self.protocol, woken.waker(), None));
+        let ended = Arc::new(Ended::default());
+        let routes = upper.map(|core| core.open_stream(self.protocol, woken.waker(), Some(ended.clone())));
         let mut settings = upper.map_or_else(xds_transport::server::Settings::default, |core| core.settings());
         if upper.is_none() {
             settings.dialect = self.dialect;
         }
         let stream = Stream::new(self.protocol, settings);
-        Ok(FarEnd { stream, ready_at: None, coming: None, routes, admitted, woken })
+        Ok(FarEnd { stream, ready_at: None, coming: None, routes, admitted, woken, ended })
     }
 }
 

@@ -1,6 +1,8 @@
 //! A world of origins, relays and clients, driven by hand until nobody has anything to say.
 
+mod chain;
 mod client;
+mod ended;
 #[path = "../../support/flag.rs"]
 mod flag;
 mod link;
@@ -19,7 +21,9 @@ pub(crate) use xds_transport::Protocol;
 use xds_transport::wire::Node;
 use xdstp_cache::{ResourceError, Selector};
 
+pub(crate) use chain::Chain;
 pub(crate) use client::Client;
+pub(crate) use ended::Ended;
 pub(crate) use flag::Flag;
 use link::Link;
 pub(crate) use origin::{Origin, cluster, frame};
@@ -44,6 +48,8 @@ pub(crate) struct World {
     pub(crate) clients: Vec<Client>,
     /// Who hears every response on its way, if somebody does.
     pub(crate) between: Option<Between>,
+    /// Relays that come from now on notice that one above them ends a stream, as where nothing can be said on it.
+    pub(crate) relays_end_streams: bool,
     began: Instant,
 }
 
@@ -73,7 +79,8 @@ impl World {
     /// No relay, no origin.
     pub(crate) fn empty() -> Self {
         let now = Instant::now();
-        Self { now, origins: Vec::new(), relays: Vec::new(), clients: Vec::new(), between: None, began: now }
+        let (origins, relays, clients) = (Vec::new(), Vec::new(), Vec::new());
+        Self { now, origins, relays, clients, between: None, relays_end_streams: false, began: now }
     }
 
     /// One relay before origins that have authorities, the first being the default; with more configuration.

@@ -86,6 +86,12 @@ impl World {
         self.settle();
     }
 
+    /// The same, of one that knows nothing.
+    pub(crate) fn start_cold(&mut self, relay: usize, text: &str) {
+        type NoState = fn(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State;
+        self.start(relay, text, None::<NoState>);
+    }
+
     fn take_place(
         &mut self,
         relay: usize,
@@ -127,7 +133,8 @@ impl World {
             *next += link::servers_of(origin);
             Some(first)
         });
-        let dialer = Dialer { speaks, first: first.collect(), dialed: dialed.clone(), now: self.now };
+        let (first, is_ended) = (first.collect(), self.relays_end_streams);
+        let dialer = Dialer { speaks, first, dialed: dialed.clone(), now: self.now, is_ended };
         let metrics = Arc::new(Metrics::new([LISTENERS, CLUSTERS, ENDPOINTS]));
         let state = state.map(|state| state(&config, &*grouping, self.now, self.wall()));
         let core = RelayCore::with_state(&config, grouping, Box::new(dialer), metrics, state);

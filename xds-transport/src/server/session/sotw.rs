@@ -57,6 +57,8 @@ pub(crate) struct Sotw {
     resources: u32,
     /// Of how many resources the last full state was.
     sent: Option<u32>,
+    /// Something may be asked for that no full state has answered yet.
+    asks: bool,
     /// The version of a type that is told by changes, where no origin gives one.
     running: RunningHash,
     offered: Offered,
@@ -99,6 +101,7 @@ impl Sotw {
             found: None,
             resources: 0,
             sent: None,
+            asks: true,
             running: RunningHash::default(),
             offered: Offered::default(),
             full_state: rule.full_state_in_sotw,
@@ -173,6 +176,7 @@ impl Sotw {
     ) -> Result<(), ProtocolError> {
         let Names::Listed(listed, encoded) = names else { return Ok(()) };
         self.running.invalidate();
+        self.asks = true;
         let (mut less, plain) = self.change_locators(type_url, &request.resource_locators, room, source)?;
         // Without parameters a locator is a name like others.
         let listed = if self.locators.counts == Counts::Locators { &[] } else { *listed };

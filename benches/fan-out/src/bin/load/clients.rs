@@ -104,6 +104,23 @@ impl Clients {
         Self { distinct: true, ..self }
     }
 
+    /// Has clients say, as they come, that they hold these resources at the versions of such rounds.
+    pub(crate) fn holding(mut self, held: impl Iterator<Item = (String, u64)>) -> Self {
+        #[derive(Clone, PartialEq, Message)]
+        struct Entry {
+            #[prost(string, tag = "1")]
+            name: String,
+            #[prost(string, tag = "2")]
+            version: String,
+        }
+        let entry = |(name, round): (String, u64)| Entry { name, version: round.to_string() }.encode_to_vec().into();
+        let initial_resource_versions = held.map(entry).collect();
+        let held = DeltaDiscoveryRequest { initial_resource_versions, ..Default::default() }.encode_to_vec();
+        let Answers { protocol, names } = &*self.answers;
+        self.answers = Arc::new(Answers { protocol: *protocol, names: [&names[..], &held].concat().into() });
+        self
+    }
+
     /// Has clients read so much.
     pub(crate) fn reading(self, reading: Reading) -> Self {
         Self { reading, ..self }

@@ -14,6 +14,7 @@ mod origin;
 mod pick;
 mod processes;
 mod secured;
+mod tree;
 
 use std::net::SocketAddr;
 
@@ -33,6 +34,7 @@ use crate::nodes::Nodes;
 use crate::pick::Pick;
 use crate::processes::Programs;
 use crate::secured::Secured;
+use crate::tree::Tree;
 
 /// What it costs to bring one update to many clients.
 #[derive(Parser)]
@@ -55,6 +57,8 @@ enum Command {
     Memory(Memory),
     /// Measures what TLS costs, beside clear text, and prints two tables.
     Secured(Secured),
+    /// Measures two tiers of relays before a fleet, and prints a table.
+    Tree(Tree),
     /// Serves one collection and changes it as standard input says.
     Origin {
         /// How many resources the collection holds.
@@ -100,6 +104,7 @@ async fn main() -> Result<(), Error> {
         Command::Kept(kept) => kept.run().await,
         Command::Memory(memory) => memory.run().await,
         Command::Secured(secured) => secured.run().await,
+        Command::Tree(tree) => tree.run().await,
         Command::Origin { resources, naming, listen } => origin::serve(resources, naming, listen).await,
         Command::Measure(measure) => measure.run().await,
     }

@@ -160,6 +160,12 @@ impl Program {
         Server::relay(&self.relay, &self.launcher(), &configuration(origin, naming, xdstp, &more))
     }
 
+    /// The same, listening at an address: one that is to come back there.
+    pub(crate) fn start_at(&self, address: SocketAddr, origin: SocketAddr, naming: Naming) -> Result<Server, Error> {
+        let configuration = configuration(origin, naming, "shared", "default_origin: origin\n");
+        Server::relay_at(&self.relay, &self.launcher(), address, &configuration)
+    }
+
     /// The same, where another origin has the old-style names.
     pub(crate) fn start_beside(&self, origin: SocketAddr, naming: Naming, others: SocketAddr) -> Result<Server, Error> {
         let more = format!("- {{ name: others, server: {others}, protocol: delta }}\ndefault_origin: others\n");
@@ -174,7 +180,11 @@ impl Program {
 impl Server {
     /// A relay of a configuration but for its addresses.
     fn relay(program: &Path, launcher: &[String], configuration: &str) -> Result<Self, Error> {
-        let (address, admin) = (free_address()?, free_address()?);
+        Self::relay_at(program, launcher, free_address()?, configuration)
+    }
+
+    fn relay_at(program: &Path, launcher: &[String], address: SocketAddr, configuration: &str) -> Result<Self, Error> {
+        let admin = free_address()?;
         let configuration = format!("listen: {address}\nadmin: {admin}\n{configuration}");
         let path = std::env::temp_dir().join(format!("fan-out-{}-{}.yaml", std::process::id(), address.port()));
         std::fs::write(&path, configuration)?;

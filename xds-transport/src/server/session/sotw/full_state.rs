@@ -55,7 +55,8 @@ impl Sotw {
         if !pulled.paused && self.subscriber.located.is_some() {
             pulled = pulled.and(self.pull_located(removals, outgoing, references, &mut changed, source));
         }
-        changed |= pulled.answered;
+        // Rule 37: that it was all may be said of what was told already, to who asked for nothing since.
+        changed |= pulled.answered && (self.asks || self.sent.is_none());
         self.subscriber.paused = pulled.paused;
         if pulled.paused {
             self.changed = changed;
@@ -68,6 +69,7 @@ impl Sotw {
         let state = self.state(removals, outgoing, references, source);
         (self.changed, self.withheld) = (state.is_none(), state.is_none());
         let (transmit, version) = state?;
+        self.asks = false;
         // Rule 37: what left a collection may never have been in it. Nothing came: as many are the same.
         if self.sent.replace(transmit.resources) == Some(transmit.resources) && !changed {
             return None;
