@@ -6,6 +6,7 @@
 
 mod contents;
 mod follower;
+mod losses;
 mod relayed;
 mod standing;
 #[cfg(test)]

@@ -70,10 +70,10 @@ impl Access {
             }
             None => pod.uri().map_err(|reason| bad("server", reason))?,
         };
-        let files = kubernetes
-            .tls
-            .clone()
-            .or_else(|| is_own.then(|| OriginTls { ca: Some(pod.directory.join("ca.crt")), ..OriginTls::default() }));
+        let mut files = kubernetes.tls.clone().or_else(|| is_own.then(OriginTls::default));
+        if let Some(files) = files.as_mut().filter(|_| is_own) {
+            files.ca.get_or_insert_with(|| pod.directory.join("ca.crt"));
+        }
         let token = kubernetes.token_file.clone().or_else(|| is_own.then(|| pod.directory.join("token")));
         if let Some(file) = &token {
             readable(file).map_err(|reason| bad("token_file", reason))?;
@@ -130,10 +130,17 @@ mod tests {
     fn a_pod_has_all_that_is_needed() {
         let directory = tempfile::tempdir().unwrap();
         let pod = pod(directory.path());
+        let ca = fs::read(directory.path().join("ca.crt")).unwrap();
         let access = Access::to(&Kubernetes::in_cluster(), "k", &pod).unwrap();
         assert_eq!(access.server.to_string(), "https://[fd00::1]:443/");
         assert_eq!((access.tls.is_some(), access.token), (true, Some(directory.path().join("token"))));
         assert_eq!(access.namespaces, ["mesh"]);
+        // What else is said of TLS leaves whom the pod trusts.
+        let named = OriginTls { server_name: Some("kubernetes.default.svc".to_owned()), ..OriginTls::default() };
+        fs::remove_file(directory.path().join("ca.crt")).unwrap();
+        let error = refusal(&Kubernetes { tls: Some(named), ..Kubernetes::in_cluster() }, &pod);
+        assert!(error.starts_with("origins[0].kubernetes.tls.ca: "), "{error}");
+        fs::write(directory.path().join("ca.crt"), ca).unwrap();
         let everywhere = Kubernetes::in_cluster().with_namespaces([Kubernetes::EVERYWHERE]);
         assert!(Access::to(&everywhere, "k", &pod).unwrap().namespaces.is_empty());
     }

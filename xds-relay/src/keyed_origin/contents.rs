@@ -59,7 +59,7 @@ struct Slot {
     refused: Option<String>,
 }
 
-type Name = (TypeUrl, ResourceName);
+pub(super) type Name = (TypeUrl, ResourceName);
 /// The rank of a value, and its key.
 type Place = (String, String);
 
@@ -78,6 +78,8 @@ pub(crate) struct Done {
     pub(crate) changed: bool,
     /// How many values were refused.
     pub(crate) refused: u64,
+    /// The resources that may be in several since.
+    contested: Vec<Name>,
 }
 
 impl Change {
@@ -139,7 +141,22 @@ impl<R: Read> Contents<R> {
         if done.refused > SAID as u64 {
             tracing::error!("{} more values are refused", done.refused - SAID as u64);
         }
+        self.say_contested(std::mem::take(&mut done.contested));
         done
+    }
+
+    /// What went from one to another within the change is in one.
+    fn say_contested(&self, names: Vec<Name>) {
+        let mut contested = names.iter().filter(|name| self.contested.contains(*name));
+        for name in contested.by_ref().take(SAID) {
+            let places = self.of_name.get(name).into_iter().flatten();
+            let all = places.map(|(_, key)| key.escape_debug().to_string()).collect::<Vec<_>>();
+            tracing::error!("{} is in {}: it is served of the first", shown_name(name), shown(&all.join(" and ")));
+        }
+        match contested.count() {
+            0 => {}
+            more => tracing::error!("{more} more resources are in several values"),
+        }
     }
 
     fn replace(&mut self, key: String, after: Option<Slot>, done: &mut Done) {
@@ -156,7 +173,7 @@ impl<R: Read> Contents<R> {
         let Some(slot) = after else { return };
         let place = (slot.rank.clone(), key);
         for name in slot.names() {
-            self.enter(name, &place);
+            self.enter(name, &place, done);
         }
         let (_, key) = place;
         match &slot.refused {
@@ -183,13 +200,17 @@ impl<R: Read> Contents<R> {
         }
     }
 
-    fn enter(&mut self, name: Name, place: &Place) {
+    fn enter(&mut self, name: Name, place: &Place, done: &mut Done) {
         let places = self.of_name.entry(name.clone()).or_default();
         places.insert(place.clone());
         if places.len() > 1 && self.contested.insert(name.clone()) {
-            let all = places.iter().map(|(_, key)| key.escape_debug().to_string()).collect::<Vec<_>>();
-            tracing::error!("{} is in {}: it is served of the first", shown_name(&name), shown(&all.join(" and ")));
+            done.contested.push(name);
         }
+    }
+
+    /// Whether any value has this resource.
+    pub(super) fn has(&self, name: &Name) -> bool {
+        self.of_name.contains_key(name)
     }
 
     /// What is done where all keys with a prefix are to have these values, and no others.

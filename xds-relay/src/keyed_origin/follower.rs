@@ -3,17 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use xdstp_cache::TypeUrl;
 use xdstp_client::federation::Held;
-use xdstp_uri::ResourceName;
 
-use super::contents::{Change, Contents, Done, Read, Staged, shown_name};
+use super::contents::{Change, Contents, Done, Name, Read, Staged, shown_name};
+use super::losses::Losses;
 
 /// How long what removes much is held before it is listed again.
 pub(crate) const HELD: Duration = Duration::from_secs(30);
-/// It removes more than so many resources, and more than one in five; or all, of several.
-const MUCH: usize = 10;
-const ONE_IN: usize = 5;
 
 /// An origin's content, and what is to be done next.
 ///
@@ -23,6 +19,8 @@ pub(crate) struct Follower<R> {
     contents: Contents<R>,
     /// What is held, by part.
     held: BTreeMap<String, Candidate>,
+    /// What went lately, by part, where one thing is done after the other.
+    losses: Option<BTreeMap<String, Losses>>,
     /// The parts of which nothing is known: what the origin lacks is not known before they are listed.
     unlisted: BTreeSet<String>,
     /// What is served was not told since it changed; at first nothing is known.
@@ -33,7 +31,7 @@ pub(crate) struct Follower<R> {
 /// A removal that waits until it is seen again.
 #[derive(Debug)]
 struct Candidate {
-    gone: BTreeSet<(TypeUrl, ResourceName)>,
+    gone: BTreeSet<Name>,
     since: Instant,
 }
 
@@ -50,7 +48,12 @@ impl<R: Read> Follower<R> {
     /// Of an origin with these parts.
     pub(crate) fn new(contents: Contents<R>, parts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let unlisted = parts.into_iter().map(Into::into).collect();
-        Self { contents, held: BTreeMap::new(), unlisted, news: false, refused: 0 }
+        Self { contents, held: BTreeMap::new(), losses: None, unlisted, news: false, refused: 0 }
+    }
+
+    /// What goes one after the other within a minute is one removal: of who keeps the keys, and does not do several things at once.
+    pub(crate) fn one_by_one(self) -> Self {
+        Self { losses: Some(BTreeMap::new()), ..self }
     }
 
     /// All that there is in a part, at one moment.
@@ -78,11 +81,15 @@ impl<R: Read> Follower<R> {
 
     /// What was done in a part since, as one change.
     pub(crate) fn told(&mut self, part: &str, changes: &[Change], now: Instant) -> Next {
-        let staged = self.contents.stage(changes);
+        let mut staged = self.contents.stage(changes);
         if let Some(until) = self.holds(part, &staged, now) {
             return Next::List(until);
         }
-        let Done { changed, refused } = self.contents.commit(staged);
+        let gone = std::mem::take(&mut staged.gone);
+        if let Some(losses) = self.losses.as_mut().filter(|_| !gone.is_empty()) {
+            losses.entry(part.to_owned()).or_default().add(gone, now);
+        }
+        let Done { changed, refused, .. } = self.contents.commit(staged);
         self.news |= changed;
         self.refused += refused;
         Next::Watch
@@ -91,10 +98,11 @@ impl<R: Read> Follower<R> {
     /// Until when this removal is held, if it is: one that removes much counts once a second listing that is so much later says the
     /// same. What is gone beside it by then, if that is not much, was removed meanwhile.
     fn holds(&mut self, part: &str, staged: &Staged, now: Instant) -> Option<Instant> {
-        let gone = &staged.gone;
-        let good = if gone.len() > 1 { self.contents.good(part) } else { 0 };
-        // All there was, be it little, is much.
-        let is_much = |gone: usize| (gone > MUCH && gone.saturating_mul(ONE_IN) > good) || (gone > 1 && gone >= good);
+        let (gone, contents) = (&staged.gone, &self.contents);
+        let mut none = Losses::default();
+        let losses = self.losses.as_mut().map_or(&mut none, |losses| losses.entry(part.to_owned()).or_default());
+        losses.retain(now, |name| contents.has(name));
+        let is_much = |gone: usize| losses.is_much(gone, || contents.good(part));
         if !is_much(gone.len()) {
             if self.held.remove(part).is_some() {
                 tracing::info!("what was gone is there again");
@@ -108,14 +116,17 @@ impl<R: Read> Follower<R> {
             if now < until {
                 return Some(until);
             }
-            tracing::warn!("{} of {good} resources are gone for {} s: they are removed", gone.len(), HELD.as_secs());
+            tracing::warn!("{} resources are gone for {} s: they are removed", gone.len(), HELD.as_secs());
             self.held.remove(part);
+            // That this is meant is known now.
+            self.losses.iter_mut().for_each(|losses| _ = losses.remove(part));
             return None;
         }
         let first = gone.first().map(shown_name).unwrap_or_default();
         tracing::error!(
-            "{} of {good} resources are gone at once, {first} among them: nothing changes until a list after {} s says the same",
+            "{} of {} resources are gone, {first} among them: nothing changes until a list after {} s says the same",
             gone.len(),
+            contents.good(part),
             HELD.as_secs(),
         );
         self.held.insert(part.to_owned(), Candidate { gone: gone.clone(), since: now });

@@ -18,14 +18,19 @@ pub(crate) struct Standing {
 impl Standing {
     /// What is wrong, in a sentence; whether anything is known of what the origin has.
     pub(crate) fn trouble(&self, is_known: bool) -> Option<String> {
-        if let Some(why) = &self.away {
+        let away = self.away.as_ref().map(|why| {
             let stays = if is_known { "all stays as it is" } else { "nothing is known" };
-            return Some(format!("{} is away, and {stays}: {why}", self.keeper));
-        }
-        if self.held_back > 0 {
+            format!("{} is away, and {stays}: {why}", self.keeper)
+        });
+        let held = (self.held_back > 0).then(|| {
             let (gone, seconds) = (self.held_back, HELD.as_secs());
-            return Some(format!("{gone} resources are gone at once: they stay until that is so for {seconds} s"));
-        }
+            format!("{gone} resources are gone at once: they stay until that is so for {seconds} s")
+        });
+        let all: Vec<_> = [away, held, self.refusal()].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+
+    fn refusal(&self) -> Option<String> {
         match &self.refused {
             (0, _) | (_, None) => None,
             (1, Some(first)) => Some(format!("a value is refused: {first}")),

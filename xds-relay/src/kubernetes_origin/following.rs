@@ -49,7 +49,7 @@ impl Following {
 
 /// Follows all of them, for ever.
 pub(super) async fn follow(api: Api, collections: Vec<Collection>, reader: Reader, told: impl Told) {
-    let follower = Follower::new(Contents::new(reader), collections.iter().map(Collection::part));
+    let follower = Follower::new(Contents::new(reader), collections.iter().map(Collection::part)).one_by_one();
     let origin = Arc::new(Mutex::new(Origin::new(follower, Teller::new(told, KEEPER))));
     let api = Arc::new(api);
     let mut all = JoinSet::new();

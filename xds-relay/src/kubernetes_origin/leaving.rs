@@ -31,6 +31,11 @@ impl Leaving {
         }
     }
 
+    /// Nobody heard for a while whether they are there again.
+    pub(super) fn wait(&mut self, now: Instant) {
+        self.due = self.due.map(|due| due.max(now + MOMENT));
+    }
+
     /// When they go.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due

@@ -35,6 +35,8 @@ const MARGIN: Duration = Duration::from_secs(15);
 const FAILURES: u32 = 3;
 /// After so long it is, whatever was told: what a server lost, or an earlier state of it, shows.
 const RELISTED: Duration = Duration::from_secs(60 * 60);
+/// How much is told together, in bytes.
+const TOGETHER: usize = 1 << 20;
 /// A watch that was there for so long was a good one.
 const LONG: Duration = Duration::from_secs(30);
 
@@ -110,7 +112,12 @@ impl<T: Told> Watching<T> {
                     tracing::warn!("{}: a page of {} objects has more than {most} bytes", self.part, self.page);
                     self.page /= 2;
                 }
-                Err(failure) => self.failed(&failure).await,
+                Err(failure) => {
+                    if matches!(failure, Failure::Silent(_)) {
+                        self.page = (self.page / 2).max(1);
+                    }
+                    self.failed(&failure).await;
+                }
             }
         }
     }
@@ -207,7 +214,16 @@ impl<T: Told> Watching<T> {
             };
             // That a connection is cut is no fault of who is there again at once.
             let Some(bytes) = bytes else { return Ok(Over::Ended) };
-            let told = lines.take(&bytes).and_then(|lines| self.told(&lines, version));
+            let mut taken = bytes.len();
+            let mut told = lines.take(&bytes).and_then(|lines| self.told(&lines, version));
+            // What has come already is told together: each telling is of all that there is.
+            while taken < TOGETHER
+                && matches!(told, Ok(Next::Watch))
+                && let Some(bytes) = ready(&mut answer).await
+            {
+                taken += bytes.len();
+                told = lines.take(&bytes).and_then(|lines| self.told(&lines, version));
+            }
             lock(&self.origin).tell();
             if let Next::List(at) = told? {
                 return Ok(Over::List(at));
@@ -253,6 +269,8 @@ impl<T: Told> Watching<T> {
 
     fn is_there(&mut self) {
         self.answered = Some(now());
+        self.leaving.wait(now());
+
         let origin = &mut *lock(&self.origin);
         origin.away.remove(&self.part);
         origin.tell();
@@ -266,6 +284,15 @@ impl<T: Told> Watching<T> {
             origin.tell();
         }
         time::sleep(self.backoff.next(random()).max(failure.after())).await;
+    }
+}
+
+/// What has come already, if anything has.
+async fn ready(answer: &mut Answer) -> Option<bytes::Bytes> {
+    tokio::select! {
+        biased;
+        bytes = next(answer) => bytes,
+        () = std::future::ready(()) => None,
     }
 }
 

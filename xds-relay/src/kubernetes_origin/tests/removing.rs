@@ -150,3 +150,65 @@ async fn a_namespace_that_is_gone_is_held_and_the_others_go_on() {
     assert_eq!((served(&world), world.seen.held_back()), (105, 5));
     world.until(|world| served(world) == 100).await;
 }
+
+/// As fast as `kubectl delete` does: few in each moment, and many in a minute.
+#[tokio::test(start_paused = true)]
+async fn objects_that_are_deleted_slowly_one_after_the_other_are_held_once_they_are_many() {
+    let world = with(100).await;
+    for number in 0..100 {
+        world.cluster.delete("mesh", &format!("c{number:03}"));
+        sleep(Duration::from_millis(400)).await;
+    }
+    assert!(served(&world) >= 75, "{}", served(&world));
+    world.is_in_trouble("resources are gone at once").await;
+    world.serves(&[]).await;
+    world.is_well().await;
+}
+
+/// A template that was edited by mistake: each object is there, and has less.
+#[tokio::test(start_paused = true)]
+async fn objects_that_lose_most_of_what_is_in_them_one_after_the_other_are_held() {
+    let cluster = Cluster::default();
+    let name = |object: u32, key: u32| format!("c{:03}", object * 5 + key);
+    let put = |object: u32, keys: u32| {
+        let data: Vec<_> = (0..keys).map(|key| (format!("k{key}"), text(&name(object, key), 1))).collect();
+        let data: Vec<_> = data.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
+        cluster.apply("mesh", &format!("o{object:02}"), 0, &data);
+    };
+    (0..20).for_each(|object| put(object, 5));
+    let world = World::of(cluster.clone(), Kubernetes::in_cluster(), &["mesh"]);
+    world.until(|world| world.seen.served().is_some_and(|served| served.len() == 100)).await;
+    for object in 0..20 {
+        put(object, 1);
+        sleep(Duration::from_secs(1)).await;
+    }
+    assert!(served(&world) >= 75, "{}", served(&world));
+    world.until(|world| served(world) == 20).await;
+    world.is_well().await;
+}
+
+/// What is replaced bit by bit is no removal of much for that.
+#[tokio::test(start_paused = true)]
+async fn what_goes_now_and_then_is_not_held() {
+    let world = with(20).await;
+    for number in 0..19 {
+        world.cluster.delete("mesh", &format!("c{number:03}"));
+        sleep(Duration::from_secs(61)).await;
+        assert_eq!(served(&world), 19 - number as usize);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_created_again_while_the_connection_is_cut_has_never_been_away() {
+    let world = with(20).await;
+    world.cluster.delete("mesh", "c003");
+    sleep(Duration::from_millis(500)).await;
+    world.cluster.state().is_away = true;
+    world.cluster.cut();
+    world.cluster.cluster("c003", 99);
+    // Longer than the moment, and not so long that all is listed again.
+    sleep(Duration::from_millis(2200)).await;
+    world.cluster.state().is_away = false;
+    world.until(|world| world.seen.served().unwrap().contains(&("c003".to_owned(), 99))).await;
+    assert!(world.seen.take_removed().is_empty());
+}
