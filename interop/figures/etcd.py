@@ -16,8 +16,9 @@ from harness.registry import scenario
 RELAYS = 28
 RELEASES = 40
 PUTS = 300
-# So many resources of 1 KiB.
+# So many resources of 1 KiB, and as many of them in a file.
 MANY = 100_000
+IN_A_FILE = 10_000
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -29,11 +30,12 @@ def cluster(name, revision, padding=0):
 
 
 def replace(directory, resources):
-    """The one file of a directory is replaced whole."""
+    """The files of a directory are replaced, each of them whole: one has so many resources as a file may."""
     directory.mkdir(exist_ok=True)
-    draft = directory.parent / "draft"
-    draft.write_text(json.dumps({"resources": resources}))
-    os.replace(draft, directory / "all.json")
+    for at, begin in enumerate(range(0, len(resources), IN_A_FILE)):
+        draft = directory.parent / "draft"
+        draft.write_text(json.dumps({"resources": resources[begin : begin + IN_A_FILE]}))
+        os.replace(draft, directory / f"{at:03}.json")
 
 
 def relay(bed, etcd, at, directory):
