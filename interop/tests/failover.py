@@ -25,16 +25,22 @@ def two_servers(bed, protocol, servers):
     return front
 
 
-@scenario(client=(DELTA, SOTW, GRPC), origin=ORIGINS, needs_relay=True, waits=True)
-def a_client_that_comes_while_the_first_server_is_dead_is_served_by_the_second(bed, client, origin):
-    """The first takes over when it is back: no request fails, nothing is removed."""
+def first_is_dead(bed, client, origin):
+    """A setup whose first server is dead, with a client that came after that, and both servers; the second has another backend."""
     servers = []
     setup = serving(bed, client, origin, front=two_servers(bed, origin, servers))
     setup.client.kill()
     setup.origin.kill()
     servers[1].update(setup.resources_for(setup.second))
-    # Of a group of its own, so that the relay has nothing for it.
+    # Where there are groups it is of one of its own, so that the relay has nothing for it.
     setup.client = another(bed, client, setup)
+    return setup, servers
+
+
+@scenario(client=(DELTA, SOTW, GRPC), origin=ORIGINS, needs_relay=True, waits=True)
+def a_client_that_comes_while_the_first_server_is_dead_is_served_by_the_second(bed, client, origin):
+    """The first takes over when it is back: no request fails, nothing is removed."""
+    setup, servers = first_is_dead(bed, client, origin)
     setup.reaches("second", within=RETURN)
     load = bed.load(setup.client, "first", "second")
     setup.origin.start()
@@ -48,12 +54,7 @@ def a_client_that_comes_while_the_first_server_is_dead_is_served_by_the_second(b
 @scenario(client=(GLOBS, GRPC_XDSTP), origin=ORIGINS, needs_relay=True, waits=True)
 def while_all_that_is_wanted_is_known_nobody_turns_to_the_second_server(bed, client, origin):
     """The first is dead, and who comes is served what it had said."""
-    servers = []
-    setup = serving(bed, client, origin, front=two_servers(bed, origin, servers))
-    setup.client.kill()
-    setup.origin.kill()
-    servers[1].update(setup.resources_for(setup.second))
-    setup.client = another(bed, client, setup)
+    setup, servers = first_is_dead(bed, client, origin)
     setup.reaches("first", within=RETURN)
     throughout("requests reach the first backend", lambda: setup.client.request() == "first", 5.0)
     equal(servers[1].events("request"), [], "what the second server was asked")

@@ -43,6 +43,12 @@ impl Control {
         self.candidate.as_ref()
     }
 
+    /// What is stable, and the candidate.
+    pub(crate) fn named(&self) -> impl Iterator<Item = Release> + use<> {
+        let candidate = self.candidate.as_ref().map(|candidate| candidate.release);
+        [self.stable, candidate].into_iter().flatten()
+    }
+
     /// Who froze it.
     pub fn frozen(&self) -> Option<&Said> {
         self.frozen.as_ref()

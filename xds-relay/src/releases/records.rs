@@ -231,6 +231,7 @@ pub(crate) fn release(bytes: &[u8]) -> Option<Release> {
     bytes.try_into().ok().map(Release::of_bytes)
 }
 
-fn optional(bytes: Option<&[u8]>) -> Option<Option<Release>> {
+/// None if there is something that is no id.
+pub(crate) fn optional(bytes: Option<&[u8]>) -> Option<Option<Release>> {
     bytes.map_or(Some(None), |bytes| release(bytes).map(Some))
 }

@@ -217,8 +217,7 @@ impl Stored {
     /// Whether a release that is kept was taken before what is stable, or the candidate.
     pub(crate) fn is_older(&self, release: Release) -> bool {
         let number = |release: &Release| self.releases.get(release).map(|record| record.number);
-        let named = [self.control.stable, self.control.candidate.as_ref().map(|candidate| candidate.release)];
-        let latest = named.iter().flatten().filter_map(number).max();
+        let latest = self.control.named().filter_map(|release| number(&release)).max();
         number(&release).is_some_and(|of| Some(of) < latest)
     }
 

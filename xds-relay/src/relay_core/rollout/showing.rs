@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use xds_transport::Frame;
@@ -12,13 +12,10 @@ use xdstp_client::federation::Held;
 
 use super::health::Heard;
 use super::served_content::Content;
-use super::{Releases, State, Told};
+use super::{Releases, State, Told, turn};
 use crate::lock::lock;
 use crate::relay_core::track::Track;
 use crate::releases::{Control, Item, Reader, Release, StoredError};
-
-/// How long what cannot be read is left alone, unless it is heard that something was done.
-const AGAIN: Duration = Duration::from_secs(5);
 
 /// A candidate that is new, if there is one.
 type Shown = Option<(Release, Arc<Track>, Vec<Held>)>;
@@ -118,8 +115,8 @@ impl Releases {
         let read = self.read(state, release);
         if let Err(error) = &read {
             tracing::error!(scope = self.rollout.scope(), %release, "it cannot be served: {error}");
-            // It may have taken its time to say no.
-            state.unread.insert(release, now.max(Instant::now()) + AGAIN);
+            // It is left alone, unless it is heard that something was done.
+            state.unread.insert(release, turn::after(now));
         }
         let content = read.ok()?;
         let held = content.held.clone();

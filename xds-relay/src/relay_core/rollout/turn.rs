@@ -61,8 +61,8 @@ impl MyTurn {
     }
 }
 
-/// It may have taken its time to say no.
-fn after(now: Instant) -> Instant {
+/// When a store that did not answer is asked again: it may have taken its time to say no.
+pub(super) fn after(now: Instant) -> Instant {
     now.max(Instant::now()) + AGAIN
 }
 

@@ -6,7 +6,6 @@ use xdstp_client::state::{Commit, Op, Store, StoreError};
 
 use crate::releases::control::Control;
 use crate::releases::records::ControlRecord;
-use crate::releases::release::Release;
 use crate::releases::sealed::seal;
 use crate::releases::stage::Stages;
 use crate::releases::stored::error::StoredError;
@@ -89,13 +88,5 @@ impl Stored {
         }
         (self.base, self.control) = (base.clone(), base.clone());
         self.control.stable().map_or(Ok(()), |stable| self.sweep(stable))
-    }
-}
-
-impl Control {
-    /// What is stable, and the candidate.
-    pub(crate) fn named(&self) -> impl Iterator<Item = Release> + use<> {
-        let candidate = self.candidate.as_ref().map(|candidate| candidate.release);
-        [self.stable, candidate].into_iter().flatten()
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use xdstp_client::state::{Commit, Compare, Op};
 
+use crate::releases::control::Control;
 use crate::releases::manifest::BodyHash;
 use crate::releases::records::{ControlRecord, hash};
 use crate::releases::release::Release;
@@ -67,9 +68,7 @@ impl Stored {
     }
 
     fn to_be_kept(&self, newest: Release) -> HashSet<Release> {
-        let controls = [&self.base, &self.control];
-        let named = controls.map(|control| [control.stable, control.candidate.as_ref().map(|of| of.release)]);
-        let named = named.into_iter().flatten().flatten().chain([newest]);
+        let named = [&self.base, &self.control].into_iter().flat_map(Control::named).chain([newest]);
         let mut kept: HashSet<_> = named.filter(|release| self.has(*release)).collect();
         for release in self.releases() {
             if kept.len() >= KEPT {

@@ -8,7 +8,7 @@ use xdstp_client::state::{Op, Store};
 use crate::releases::act::{Act, By, Order};
 use crate::releases::control::Control;
 use crate::releases::keyspace::Keyspace;
-use crate::releases::records::{SaidRecord, release};
+use crate::releases::records::{SaidRecord, optional};
 use crate::releases::release::Release;
 use crate::releases::sealed::{seal, unseal};
 use crate::releases::stored::error::{Damage, StoredError};
@@ -140,10 +140,6 @@ impl OrderRecord {
         let order = Order::new(act, By::Person(said.by), said.why, said.at);
         Some(Waiting { order, about: optional(self.about.as_deref())? })
     }
-}
-
-fn optional(id: Option<&[u8]>) -> Option<Option<Release>> {
-    id.map_or(Some(None), |id| release(id).map(Some))
 }
 
 #[cfg(test)]
