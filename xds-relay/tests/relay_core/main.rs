@@ -36,6 +36,7 @@ mod proposal_forms;
 mod proposal_maps;
 mod replica_copies;
 mod replica_histories;
+mod replica_writes;
 mod replicas;
 mod request_room;
 mod resume;

@@ -155,6 +155,7 @@ impl Releases {
     ) -> Result<(), StoredError> {
         let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
         let tally = candidate.and_then(|release| state.health.tally(release, &state.tallies.missed(release), now));
+        state.turn.look(state.stored.control(), now);
         self.tell_others(state, tally.as_ref(), now)?;
         state.stored.flush(&self.rollout.stages)?;
         if !is_publisher {
@@ -173,7 +174,8 @@ impl Releases {
         let halts = state.tallies.halts(&tally, release, &self.rollout.halt, now);
         let halts = halts.or_else(|| checked.clone().err());
         // The clock of another relay may have begun the stage.
-        let has_held = state.turn.has_held(&control, &self.rollout.stages, now) || !self.turns.are_shared();
+        state.turn.look(&control, now);
+        let has_held = state.turn.has_held(&self.rollout.stages, now) || !self.turns.are_shared();
         let is_due =
             checked == Ok(true) && has_held && control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
         let (act, why) = match (halts, is_due) {

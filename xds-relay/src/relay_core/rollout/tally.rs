@@ -71,6 +71,12 @@ impl Tally {
         self.release == release.as_bytes()
     }
 
+    /// Whether it says nothing but how many there are.
+    pub(super) fn is_well(&self) -> bool {
+        let Self { release, all, served, .. } = self;
+        *self == Self { release: release.clone(), all: *all, served: *served, ..Self::default() }
+    }
+
     fn add(&mut self, other: &Self) {
         self.all = self.all.saturating_add(other.all);
         self.served = self.served.saturating_add(other.served);

@@ -9,6 +9,8 @@ use crate::releases::{Control, Release, Stages, StoredError, Turn};
 /// How often the turn is asked for, that others have, where nobody hears that it is free; and for how long a store is left alone
 /// that did not answer.
 const AGAIN: Duration = Duration::from_secs(5);
+/// For how long it is awaited that a stage is over which holds for nothing, before it is told how clients are that are well.
+const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// The turn of this relay, if it has it, and what it told others.
 #[derive(Default)]
@@ -48,16 +50,24 @@ impl MyTurn {
         }
     }
 
+    /// Looks in which stage the candidate is.
+    pub(super) fn look(&mut self, control: &Control, now: Instant) {
+        let seen = control.candidate().map(|candidate| (candidate.release, candidate.stage));
+        if self.stage.map(|(release, stage, _)| (release, stage)) != seen {
+            self.stage = seen.map(|(release, stage)| (release, stage, now));
+        }
+    }
+
     /// Whether the candidate was in its stage for long enough as far as this relay saw.
-    pub(super) fn has_held(&mut self, control: &Control, stages: &Stages, now: Instant) -> bool {
-        let Some(candidate) = control.candidate() else { return false };
-        let (release, stage) = (candidate.release, candidate.stage);
-        let since = match self.stage {
-            Some((of, at, since)) if (of, at) == (release, stage) => since,
-            _ => now,
-        };
-        self.stage = Some((release, stage, since));
-        now.saturating_duration_since(since) >= stages.hold(stage)
+    pub(super) fn has_held(&self, stages: &Stages, now: Instant) -> bool {
+        self.stage.is_some_and(|(_, stage, since)| now.saturating_duration_since(since) >= stages.hold(stage))
+    }
+
+    /// Whether the candidate is in the next stage before anything is heard that others tell of this one.
+    fn goes_on_at_once(&self, stages: &Stages, now: Instant) -> bool {
+        self.stage.is_some_and(|(_, stage, since)| {
+            stages.hold(stage).is_zero() && now.saturating_duration_since(since) < AT_ONCE
+        })
     }
 }
 
@@ -96,7 +106,8 @@ impl Releases {
         Ok(true)
     }
 
-    /// Tells whoever publishes how the clients of this relay are, if that is another one.
+    /// Tells whoever publishes how the clients of this relay are, if that is another one, and there is time for that: each word of
+    /// each relay is work for a store, and for all that follow it.
     pub(super) fn tell_others(
         &self,
         state: &mut State,
@@ -107,6 +118,7 @@ impl Releases {
             return Ok(());
         }
         let my = &mut state.turn;
+        let tally = tally.filter(|tally| !tally.is_well() || !my.goes_on_at_once(&self.rollout.stages, now));
         let is_told = match (&my.told, tally) {
             (None, None) => true,
             (Some((at, told)), Some(tally)) => told == tally && now.saturating_duration_since(*at) < tally::AGAIN,

@@ -29,7 +29,6 @@ impl Stored {
         let old: Vec<_> = self.parts.keys().filter(|part| !parts.contains(part)).copied().collect();
         let gone: HashSet<BodyHash> = old.iter().filter_map(|part| self.parts.get(part)).flatten().copied().collect();
 
-        self.drop_releases(&dropped)?;
         let mut ops = Vec::new();
         for body in gone.difference(&bodies) {
             let pieces = self.store.list(&self.keys.body(body))?.entries;
@@ -40,25 +39,33 @@ impl Stored {
         let anew = self.keys_of(&kept, &parts);
         let damaged = self.damaged.iter().filter(|damage| !anew.contains(&damage.key));
         ops.extend(damaged.map(|damage| Op::delete(&*damage.key)));
-        self.write(ops)?;
+        // What is done at once is one event for all that follow.
+        let is_one = dropped.len() + ops.len() < MOST;
+        let (at_once, later) = if is_one { (ops, Vec::new()) } else { (Vec::new(), ops) };
+        self.drop_releases(&dropped, at_once)?;
+        self.write(later)?;
         old.iter().for_each(|part| _ = self.parts.remove(part));
         self.bodies.retain(|body| bodies.contains(body));
         self.damaged.clear();
         Ok(())
     }
 
-    /// They are kept no more. The control value is put as it is, in the same transaction: who names one of them at that moment finds
-    /// that it is another value by now, or this does.
-    fn drop_releases(&mut self, dropped: &[Release]) -> Result<(), StoredError> {
+    /// They are kept no more, and nor is what else is deleted with them. The control value is put as it is, in the same transaction:
+    /// who names one of them at that moment finds that it is another value by now, or this does.
+    fn drop_releases(&mut self, dropped: &[Release], others: Vec<Op>) -> Result<(), StoredError> {
         if dropped.is_empty() {
-            return Ok(());
+            return self.write(others);
         }
         let key = self.keys.control();
         let control = Op::put(&*key, seal(&key, &ControlRecord::of(&self.scope, &self.base, self.changes)));
         // Of more, the others go the next time.
         let dropped = dropped.iter().take(MOST - 1);
-        let ops: Vec<_> =
-            dropped.clone().map(|release| Op::delete(self.keys.release(*release))).chain([control]).collect();
+        let ops: Vec<_> = dropped
+            .clone()
+            .map(|release| Op::delete(self.keys.release(*release)))
+            .chain(others)
+            .chain([control])
+            .collect();
         match self.writer.commit(&ops, &[Compare::unchanged(key, self.revision)])? {
             Commit::Conflict => return Err(StoredError::Contended),
             Commit::Done(revision) => (self.revision, self.floor) = (revision, revision.max(self.floor)),
