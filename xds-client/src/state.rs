@@ -18,15 +18,18 @@ mod keys;
 mod lent;
 mod memory;
 mod open;
+mod passed_on;
 mod prints;
 mod read;
 mod redb;
 mod save;
 mod saver;
 mod scopes;
+mod sharing;
 mod store;
 mod unwanted;
 mod watched;
+mod written;
 
 pub use self::changes::Watch;
 #[cfg(feature = "etcd")]
@@ -38,4 +41,5 @@ pub use self::keys::{Keys, KeysError};
 pub use self::memory::Memory;
 pub use self::redb::Redb;
 pub use self::saver::Saved;
+pub use self::sharing::Sharing;
 pub use self::store::{Commit, Compare, Entry, Event, Limits, Listing, Op, Revision, Store, StoreError};

@@ -34,6 +34,7 @@ use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
 use crate::releaser;
 use crate::reload::{Listening, Parts, ReadOnce, Reloader, Reloads, Spoken};
 use crate::serve::{Guards, Layered, Relay};
+use crate::shared_known;
 use crate::socket::Listener;
 use crate::state::{self, State};
 use crate::tls::{self, With};
@@ -261,9 +262,11 @@ impl RelayBuilder {
             Some(state) => Some(state),
             None => state::open(&config, &*grouping).await?,
         };
+        let shared = shared_known::open(&config, state.as_ref()).await?;
         let core = RelayCore::embedding(&config, origins, grouping, Box::new(connections.clone()), metrics, state);
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");
+        shared.map_or(Ok(()), |shared| shared_known::go_on(shared, &core))?;
         let origins = Origins::read(&config, &core)?;
         let traces = Traces::begin(&config, &core)?;
         // Of what is followed nothing is known before it has answered, and who asks waits; of what is brought that may be otherwise.

@@ -70,7 +70,7 @@ pub use self::{
     orders::Orders,
     origin_kind::OriginKind,
     rollout::Rollout,
-    state::{ReadyWhen, Secrets, State},
+    state::{KnownIn, ReadyWhen, Secrets, State},
     statsd::Statsd,
     tls::{ListenTls, OriginTls},
     traces::Traces,

@@ -54,6 +54,7 @@ pub mod releases;
 mod reload;
 mod replicas;
 mod serve;
+mod shared_known;
 mod snapshot;
 mod socket;
 pub mod state;

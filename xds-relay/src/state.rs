@@ -11,7 +11,7 @@ pub use xdstp_client::state::{
     State, Store, StoreError, Watch,
 };
 
-use crate::config::{Config, OriginKind, Secrets};
+use crate::config::{self, Config, KnownIn, OriginKind, Secrets};
 use crate::error::Error;
 use crate::relay_core::{NodeGrouping, RelayCore};
 use crate::text_file::{self, Unread};
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What tells the scopes of a relay from those of another, whatever changes in its configuration that does not concern them.
 pub fn identities(config: &Config, grouping: &dyn NodeGrouping) -> Identities {
-    let origin = |origin: &crate::config::Origin| match &origin.kind {
+    let origin = |origin: &config::Origin| match &origin.kind {
         OriginKind::Server { servers, protocol } => {
             let servers = servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             Some(format!("{} {servers} {} {:?}", origin.name, protocol.as_str(), origin.xdstp))
@@ -69,13 +69,16 @@ pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result
     Ok(Some(state))
 }
 
-/// What origins said last is kept in files: etcd is for releases.
+/// Etcd is for releases, and for what origins said last where that is shared.
 ///
 /// # Errors
-/// There are none.
+/// There is neither.
 pub(crate) fn only_releases(config: &Config) -> Result<(), Error> {
-    if config.rollout.is_empty() && config.state.as_ref().is_some_and(|state| state.etcd.is_some()) {
-        let reason = "releases alone are kept in etcd, and there is no rollout; expected a path alone".to_owned();
+    let is_for_nothing = |state: &config::State| state.etcd.is_some() && state.last_known_good == KnownIn::Own;
+    if config.rollout.is_empty() && config.state.as_ref().is_some_and(is_for_nothing) {
+        let reason =
+            "nothing is kept in etcd: there is no rollout; expected that, last_known_good: shared, or a path alone";
+        let reason = reason.to_owned();
         return Err(Error::Field { field: "state.etcd".to_owned(), reason });
     }
     Ok(())

@@ -75,6 +75,8 @@ pub struct Scope {
     pub(crate) room: Option<Arc<RequestRoom>>,
     /// How many names are looked at under one hold of the lock.
     slice: usize,
+    /// What it knows is kept where it survives a restart.
+    is_kept: bool,
     /// Who asks for a hundred thousand names takes it as often: a lock that lets others in between, which that of the standard
     /// library need not.
     state: parking_lot::Mutex<State>,
@@ -220,6 +222,7 @@ impl Scope {
             terms: None,
             room,
             slice,
+            is_kept: false,
             state: parking_lot::Mutex::new(state),
             _place: None,
         }

@@ -12,6 +12,7 @@ use crate::state::format::{Moment, ScopeId};
 use crate::state::identity::Identities;
 use crate::state::keys::Keys;
 use crate::state::lent::Lent;
+use crate::state::passed_on::PassedOn;
 use crate::state::read::Read;
 use crate::state::saver::{Saved, Saver};
 use crate::state::store::{Store, StoreError};
@@ -32,6 +33,8 @@ pub struct State {
     opener: Option<Opener>,
     /// Whether a disk answers.
     watched: Watched,
+    /// What is noted of it for others.
+    pub(crate) passed_on: PassedOn,
 }
 
 /// Opens the store: called until it succeeds, and again when the store is lost.
@@ -172,7 +175,14 @@ impl State {
             opening: Opening::default(),
             unwritten: None,
         };
-        Self { identities, inner: Mutex::new(inner), saver: Lent::default(), opener, watched: Watched::default() }
+        Self {
+            identities,
+            inner: Mutex::new(inner),
+            saver: Lent::default(),
+            opener,
+            watched: Watched::default(),
+            passed_on: PassedOn::default(),
+        }
     }
 
     /// Opens the store, if there is none and it is time to. It takes as long as the disk takes, and says what is wrong.
@@ -260,6 +270,12 @@ impl State {
             };
             scope.recall(self.take(&id), now);
         }
+    }
+
+    /// Works with what was read, with what of that was asked for, and with what of that is to be looked for again.
+    pub(crate) fn with_read(&self, work: impl FnOnce(&mut Read, &HashSet<ScopeId>, &mut HashSet<ScopeId>)) {
+        let Inner { read, asked, unread, .. } = &mut *lock(&self.inner);
+        work(read, asked, unread);
     }
 
     /// Whether what is known is kept now.

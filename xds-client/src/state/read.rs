@@ -13,7 +13,7 @@ use crate::state::format::{
 };
 use crate::state::identity::Identities;
 use crate::state::saver::Saver;
-use crate::state::store::{Op, Revision, Store, StoreError};
+use crate::state::store::{Entry, Listing, Op, Revision, Store, StoreError};
 use crate::state::unwanted::{Runs, UNUSED};
 
 /// What was there.
@@ -37,22 +37,23 @@ impl Read {
         at: Moment,
         saver: &mut Saver,
     ) -> Result<Self, StoreError> {
-        let format = store.list(FORMAT_KEY)?.entries.into_iter().find(|entry| entry.key == FORMAT_KEY);
-        match format.map(|entry| entry.value) {
+        // All at one moment: somebody else may write meanwhile.
+        let all = All::of(store.list(PREFIX)?);
+        match &all.format {
             Some(format) if format == FORMAT => {}
-            Some(other) => return Err(StoreError::Format(String::from_utf8_lossy(&other).into_owned())),
-            None if store.list(PREFIX)?.entries.is_empty() => {
+            Some(other) => return Err(StoreError::Format(String::from_utf8_lossy(other).into_owned())),
+            None if all.is_empty => {
                 saver.add(Op::put(FORMAT_KEY, FORMAT));
                 return Ok(Self::default());
             }
             None => return Err(StoreError::Format("none is said".to_owned())),
         }
-        let mut read = Self::default();
-        let saved = store.list(SAVED_KEY)?.entries.into_iter().next().map(|entry| entry.value);
-        read.saved = saved.and_then(|saved| str::from_utf8(&saved).ok()?.parse().ok()).unwrap_or_default();
-        let mut scopes = read.scopes(store, at, saver)?;
-        let bodies = read.bodies(store, &mut saver.bodies)?;
-        read.known(store, &scopes, &bodies, at, saver)?;
+        let saved = all.saved.and_then(|saved| str::from_utf8(&saved).ok()?.parse().ok()).unwrap_or_default();
+        let mut read = Self { saved, ..Self::default() };
+        let mut scopes = read.scopes(all.scopes, at, saver);
+        let bodies = read.bodies(all.bodies, &mut saver.bodies);
+        let runs = read.runs(all.runs, all.revision, at, saver);
+        read.known(all.known, &runs, (&scopes, &bodies), at, saver);
         let origins = identities.whose_all();
         let has = |id: &ScopeId| {
             let known = read.loaded.get(id).into_iter().flatten();
@@ -73,14 +74,9 @@ impl Read {
     }
 
     /// The scopes that were in use not too long ago.
-    fn scopes(
-        &mut self,
-        store: &dyn Store,
-        at: Moment,
-        saver: &mut Saver,
-    ) -> Result<BTreeMap<ScopeId, ScopeRecord>, StoreError> {
+    fn scopes(&mut self, entries: Vec<Entry>, at: Moment, saver: &mut Saver) -> BTreeMap<ScopeId, ScopeRecord> {
         let mut used = BTreeMap::new();
-        for entry in store.list(SCOPES)?.entries {
+        for entry in entries {
             let id = entry.key.strip_prefix(SCOPES).map(ScopeId::read);
             match unseal::<ScopeRecord>(&entry.key, &entry.value).zip(id) {
                 Some((record, id)) if record.used.saturating_add(UNUSED) >= at.seconds() => _ = used.insert(id, record),
@@ -91,7 +87,7 @@ impl Read {
                 }
             }
         }
-        Ok(used)
+        used
     }
 
     /// Nobody says of them that they are so until somebody asks.
@@ -108,9 +104,9 @@ impl Read {
     }
 
     /// The bodies that are what they were.
-    fn bodies(&mut self, store: &dyn Store, kept: &mut Bodies) -> Result<HashMap<Hash, Bytes>, StoreError> {
+    fn bodies(&mut self, entries: Vec<Entry>, kept: &mut Bodies) -> HashMap<Hash, Bytes> {
         let mut bodies = HashMap::new();
-        for entry in store.list(BODIES)?.entries {
+        for entry in entries {
             let hash = hash_of(&entry.value);
             if body_key(&hash) == entry.key {
                 kept.orphan(hash);
@@ -119,31 +115,27 @@ impl Read {
                 self.damaged += 1;
             }
         }
-        Ok(bodies)
+        bodies
     }
 
     /// The runs until now, of which one more is over: it came to this revision.
-    fn runs(&self, store: &dyn Store, revision: Revision, at: Moment, saver: &mut Saver) -> Result<Runs, StoreError> {
-        let entry = store.list(RUNS_KEY)?.entries.into_iter().find(|entry| entry.key == RUNS_KEY);
+    fn runs(&self, value: Option<Bytes>, revision: Revision, at: Moment, saver: &mut Saver) -> Runs {
         // What is damaged is less than is needed to forget anything before its time.
-        let runs = entry.and_then(|entry| unseal::<Runs>(&entry.key, &entry.value));
+        let runs = value.and_then(|value| unseal::<Runs>(RUNS_KEY, &value));
         let mut runs = runs.unwrap_or_default();
         runs.end(revision, if self.saved == 0 { at.seconds() } else { self.saved });
         saver.add(Op::Put(RUNS_KEY.to_owned(), seal(RUNS_KEY, &runs)));
-        Ok(runs)
+        runs
     }
 
     fn known(
         &mut self,
-        store: &dyn Store,
-        scopes: &BTreeMap<ScopeId, ScopeRecord>,
-        bodies: &HashMap<Hash, Bytes>,
+        mut known: Vec<Entry>,
+        runs: &Runs,
+        (scopes, bodies): (&BTreeMap<ScopeId, ScopeRecord>, &HashMap<Hash, Bytes>),
         at: Moment,
         saver: &mut Saver,
-    ) -> Result<(), StoreError> {
-        let listing = store.list(KNOWN)?;
-        let runs = self.runs(store, listing.revision, at, saver)?;
-        let mut known = listing.entries;
+    ) {
         // What changed last comes last.
         known.sort_by_key(|entry| entry.revision);
         for entry in known {
@@ -178,6 +170,7 @@ impl Read {
             if anew {
                 saver.set_secret(entry.key.clone(), record.clone());
             }
+            saver.note_written(&entry.key, &entry.value, asked.0, at);
             saver.note_gone(&entry.key, record.gone);
             saver.aliases.set(&entry.key, &record.aliases);
             let shared = body.as_ref().filter(|_| record.content.is_none()).map_or(0, Bytes::len);
@@ -185,6 +178,37 @@ impl Read {
             let known = record.known(of, interest, body, at);
             self.loaded.entry(scope).or_default().extend(known);
         }
-        Ok(())
+    }
+}
+
+/// All that is in a store, by what it is.
+#[derive(Default)]
+struct All {
+    is_empty: bool,
+    format: Option<Bytes>,
+    saved: Option<Bytes>,
+    runs: Option<Bytes>,
+    scopes: Vec<Entry>,
+    bodies: Vec<Entry>,
+    known: Vec<Entry>,
+    revision: Revision,
+}
+
+impl All {
+    fn of(listing: Listing) -> Self {
+        let Listing { entries, revision } = listing;
+        let mut all = Self { is_empty: entries.is_empty(), revision, ..Self::default() };
+        for entry in entries {
+            match &*entry.key {
+                FORMAT_KEY => all.format = Some(entry.value),
+                SAVED_KEY => all.saved = Some(entry.value),
+                RUNS_KEY => all.runs = Some(entry.value),
+                key if key.starts_with(SCOPES) => all.scopes.push(entry),
+                key if key.starts_with(BODIES) => all.bodies.push(entry),
+                key if key.starts_with(KNOWN) => all.known.push(entry),
+                _ => {}
+            }
+        }
+        all
     }
 }

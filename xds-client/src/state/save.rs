@@ -52,11 +52,11 @@ impl State {
                 let whose = self.identities.whose(&scope.key, scope.origin()).unwrap_or_default();
                 ScopeRecord { label: scope.key.to_string(), used: at.seconds(), stale_since, whose }
             };
-            let place = Place { scope, id: &id, record: &record };
+            let place = Place { key: &scope.key, is_watched: scope.is_watched(), id: &id, record: &record };
             if saver.scopes.is_due(&id, at) || is_over && saver.scopes.has(&id) {
                 saver.uses(&place, at);
             }
-            Ok(all & collect_scope(saver, store, &place, at)?)
+            Ok(all & self.collect_scope(saver, store, (scope, &place), at)?)
         });
         if looks && collected.is_ok() {
             saver.scopes.look(at);
@@ -68,26 +68,40 @@ impl State {
         saver.part(store)?;
         collected
     }
-}
 
-fn collect_scope(saver: &mut Saver, store: &dyn Store, place: &Place<'_>, at: Moment) -> Result<bool, StoreError> {
-    let Place { scope, id, .. } = place;
-    while !saver.is_full() {
-        let Some(unsaved) = scope.take_unsaved(at.now) else { return Ok(true) };
-        match unsaved {
-            Unsaved::Some(known) => known.into_iter().for_each(|known| saver.set(place, known, at)),
-            Unsaved::All => {
-                let stored = store.list(&id.prefix()).inspect_err(|_| scope.unsave())?;
-                let read = stored.entries.iter().filter_map(|entry| read_key(&entry.key));
-                let before: BTreeSet<(TypeUrl, Interest)> = read.map(|(_, of, interest)| (of, interest)).collect();
-                scope.known(before.clone(), at.now, |knows| {
-                    // Of most collections there is nothing to say, and was nothing.
-                    if !knows.known.is_empty() || knows.is_said || before.contains(&knows.of) {
-                        saver.set(place, knows, at);
-                    }
-                });
+    /// Whether that was all of a scope.
+    fn collect_scope(
+        &self,
+        saver: &mut Saver,
+        store: &dyn Store,
+        (scope, place): (&Scope, &Place<'_>),
+        at: Moment,
+    ) -> Result<bool, StoreError> {
+        while !saver.is_full() {
+            let Some(unsaved) = scope.take_unsaved(at.now) else { return Ok(true) };
+            match unsaved {
+                Unsaved::Some(known) => {
+                    self.passed_on.note(place, &known);
+                    known.into_iter().for_each(|known| saver.set(place, known, at));
+                }
+                Unsaved::All => {
+                    let stored = store.list(&place.id.prefix()).inspect_err(|_| scope.unsave())?;
+                    let read = stored.entries.iter().filter_map(|entry| read_key(&entry.key));
+                    let mut before: BTreeSet<(TypeUrl, Interest)> =
+                        read.map(|(_, of, interest)| (of, interest)).collect();
+                    before.extend(self.passed_on.others(place.id));
+                    let (mut all, is_passed_on) = (Vec::new(), self.passed_on.is_wanted());
+                    scope.known(before.clone(), at.now, |knows| {
+                        // Of most collections there is nothing to say, and was nothing.
+                        if !knows.known.is_empty() || knows.is_said || before.contains(&knows.of) {
+                            all.extend(is_passed_on.then(|| knows.clone()));
+                            saver.set(place, knows, at);
+                        }
+                    });
+                    self.passed_on.note(place, &all);
+                }
             }
         }
+        Ok(!scope.is_unsaved())
     }
-    Ok(!scope.is_unsaved())
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use xds_transport::{Frame, is_secret};
 use xdstp_cache::{Interest, Known, TypeUrl};
 
-use crate::federation::{Knows, Lack, Scope};
+use crate::federation::{Knows, Lack, ScopeKey};
 use crate::state::aging::Aging;
 use crate::state::aliases::KeptAliases;
 use crate::state::bodies::{Bodies, Set};
@@ -15,10 +15,13 @@ use crate::state::keys::Keys;
 use crate::state::scopes::KeptScopes;
 use crate::state::store::{Op, Store, StoreError};
 use crate::state::unwanted::{UNUSED, Unwanted};
+use crate::state::written::{Written, write};
 
 /// How much is written at once, more or less: the rest is, the next time.
 const MOST: usize = 20_000;
 const MOST_BYTES: usize = 16 << 20;
+/// How long something is known to be asked for without being written anew, in seconds: much less than it is kept for nobody.
+const ANEW: u64 = 24 * 3600;
 /// How often it is said that all is as it was, in seconds.
 const HEARTBEAT: u64 = 60;
 /// How long it is known what went, in seconds: as long as a cache knows it.
@@ -50,11 +53,15 @@ pub(crate) struct Saver {
     pub(crate) unwanted: Unwanted,
     /// What is kept of what nobody watches any more, since then, in milliseconds.
     left: Aging,
+    /// What is there as it would be written, where that is looked at.
+    written: Option<Written>,
 }
 
 /// A scope, what it is kept as, and what is said of it where anything is.
 pub(crate) struct Place<'a> {
-    pub(crate) scope: &'a Scope,
+    pub(crate) key: &'a ScopeKey,
+    /// A program watches it, and serves nobody.
+    pub(crate) is_watched: bool,
     pub(crate) id: &'a ScopeId,
     pub(crate) record: &'a dyn Fn() -> ScopeRecord,
 }
@@ -73,6 +80,20 @@ impl Saver {
     /// One that keeps secrets, if there are keys.
     pub(crate) fn new(keys: Option<Arc<Keys>>) -> Self {
         Self { keys, ..Self::default() }
+    }
+
+    /// One that writes nothing that is there already: others wrote it.
+    pub(crate) fn after_others(keys: Option<Arc<Keys>>) -> Self {
+        Self { written: Some(Written::default()), ..Self::new(keys) }
+    }
+
+    /// This is there, and was asked for until a moment, in seconds since 1970: not too long ago it need not be written anew.
+    pub(crate) fn note_written(&mut self, key: &str, value: &[u8], asked: u64, at: Moment) {
+        if let Some(written) = &mut self.written
+            && asked.saturating_add(ANEW) >= at.seconds()
+        {
+            written.set(key, value);
+        }
     }
 
     pub(crate) fn keys(&self) -> Option<&Keys> {
@@ -110,8 +131,8 @@ impl Saver {
 
     /// Of a name that is somebody else's, or secret, nothing is written; what was written of it is deleted.
     pub(crate) fn set(&mut self, place: &Place<'_>, knows: Knows, at: Moment) {
-        let Place { scope, id, .. } = place;
-        let authority = scope.key.authority();
+        let Place { id, is_watched, .. } = *place;
+        let authority = place.key.authority();
         let Knows { of: (of, interest), known, lack, is_said, aliases: last, .. } = knows;
         let is_kept = match &interest {
             _ if self.omits(&of) => false,
@@ -120,7 +141,7 @@ impl Saver {
         };
         // `do_not_cache` is said to those that serve others: a program keeps what is its own.
         let may_be_kept = |known: &Known<Frame>| {
-            scope.is_watched() || !matches!(known, Known::Present { resource, .. } if resource.value.do_not_cache())
+            is_watched || !matches!(known, Known::Present { resource, .. } if resource.value.do_not_cache())
         };
         let is_kept = is_kept && (known.is_empty() || known.iter().any(may_be_kept));
         let lack = if is_kept { lack } else { Lack::Gone };
@@ -257,14 +278,17 @@ impl Saver {
             return Ok(Saved { keys: 0, more });
         }
         self.said = at.seconds();
-        self.ops.retain(|op| op.key() != SAVED_KEY);
         self.add(Op::put(SAVED_KEY, at.seconds().to_string()));
-        // What is beside another is written with it; of one key, the last counts.
-        self.ops.sort_by(|one, other| one.key().cmp(other.key()));
+        let mut keys = 0;
         // Nobody else writes what this one does.
-        let _ = store.commit(&self.ops, &[])?;
-        let keys = self.ops.len();
-        (self.ops, self.bytes) = (Vec::new(), 0);
+        if let Some(written) = &mut self.written {
+            self.ops.retain(|op| !written.has(op));
+        }
+        write(store, &mut self.ops, |ops| {
+            keys += ops.len();
+            self.written.iter_mut().for_each(|written| written.note(ops));
+        })?;
+        self.bytes = 0;
         Ok(Saved { keys, more })
     }
 }

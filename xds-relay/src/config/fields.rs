@@ -33,7 +33,7 @@ pub(super) const CLIENT_FIELDS: &[&str] =
     &["match", "nodes", "clusters", "types", "names", "wildcard", "client_status"];
 pub(super) const MATCH_FIELDS: &[&str] = &["san", "spiffe", "cidr", "token", "unix", "any"];
 pub(super) const AGGREGATION_FIELDS: &[&str] = &["rules", "legacy_all_matches", "unmatched"];
-pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets", "etcd"];
+pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets", "etcd", "last_known_good"];
 pub(super) const ETCD_FIELDS: &[&str] = &["endpoints", "prefix", "tls", "user"];
 pub(super) const ETCD_USER_FIELDS: &[&str] = &["name", "password_file"];
 pub(super) const KUBERNETES_FIELDS: &[&str] = &["server", "tls", "token_file", "namespaces", "kinds", "label_selector"];

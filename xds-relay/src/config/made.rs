@@ -9,7 +9,7 @@ use xds_transport::{Dialect, Protocol};
 use super::own_address::OwnAddresses;
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_DRAIN_DELAY, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Etcd, Kubernetes, Limits, ListenTls, LogFilter, Node, Origin, OriginKind,
+    DEFAULT_STREAMS_PER_CONNECTION, Etcd, KnownIn, Kubernetes, Limits, ListenTls, LogFilter, Node, Origin, OriginKind,
     OriginTls, ReadyWhen, ServerAddress, Unknown, XdstpStreams,
 };
 use super::{clients, rollout, rules};
@@ -137,6 +137,9 @@ impl Config {
         }
         if let Some((field, problem)) = self.state.as_ref().and_then(|state| state.etcd.as_ref()?.problem()) {
             return Err(at(format!("state.etcd.{field}"))(problem));
+        }
+        if self.state.as_ref().is_some_and(|state| state.etcd.is_none() && state.last_known_good == KnownIn::Shared) {
+            return Err(at("state.last_known_good".to_owned())("shared: there is no etcd to have it in".to_owned()));
         }
         if let Some((field, problem)) = self.statsd.as_ref().and_then(super::Statsd::problem) {
             return Err(at(format!("statsd.{field}"))(problem));

@@ -176,6 +176,7 @@ fn of_state(schema: &Schema, field: &str) -> Value {
             let etcd = schema.object("state.etcd.", ETCD_FIELDS, |schema, field| of_etcd(schema, field, "state.etcd."));
             required(etcd, &["endpoints"])
         }
+        "last_known_good" => one_of(&["own", "shared"]),
         _ => text(),
     }
 }

@@ -16,8 +16,21 @@ pub struct State {
     pub path: PathBuf,
     /// What becomes of keys.
     pub secrets: Secrets,
-    /// A cluster that several relays keep it in.
+    /// A cluster that several relays keep their releases in.
     pub etcd: Option<Etcd>,
+    /// Whether what origins said last is kept there, too.
+    pub last_known_good: KnownIn,
+}
+
+/// Who has what origins said last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KnownIn {
+    /// Each relay what it heard itself, in its directory.
+    #[default]
+    Own,
+    /// All relays what any of them heard, in etcd, beside that: one that starts for the first time is served from there.
+    Shared,
 }
 
 /// What becomes of resources of the type `Secret`.
@@ -62,11 +75,23 @@ pub(super) fn state(node: &yaml::Node, directory: &Path, file: File<'_>) -> Resu
         }
         Ok(path)
     })?;
+    let etcd = node.field("etcd", |node| etcd(node, Some(ETCD_PREFIX), file))?;
+    let last_known_good = node.field("last_known_good", |node| known_in(node, etcd.is_some()))?.unwrap_or_default();
     Ok(State {
         path,
         secrets: node.field("secrets", |node| secrets(node, file))?.unwrap_or_default(),
-        etcd: node.field("etcd", |node| etcd(node, Some(ETCD_PREFIX), file))?,
+        etcd,
+        last_known_good,
     })
+}
+
+fn known_in(node: &yaml::Node, has_etcd: bool) -> Result<KnownIn, Error> {
+    match node.text()? {
+        "own" => Ok(KnownIn::Own),
+        "shared" if has_etcd => Ok(KnownIn::Shared),
+        "shared" => node.refuse("`shared`: there is no etcd to have it in; expected etcd beside it, or own"),
+        other => node.refuse(format!("`{other}`: expected own or shared")),
+    }
 }
 
 fn secrets(node: &yaml::Node, file: File<'_>) -> Result<Secrets, Error> {

@@ -14,7 +14,7 @@ use super::limits::{Amount, LIMITS, Limit};
 use super::listening::written_at;
 use super::orders as order_taking;
 use super::{
-    Aggregation, Config, Etcd, Kubernetes, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls,
+    Aggregation, Config, Etcd, KnownIn, Kubernetes, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls,
     ReadyWhen, Rollout, Secrets, State, Statsd, Traces, Unknown, Unmatched, XdstpStreams, read, rollout,
 };
 use super::{clients, etcd, kubernetes};
@@ -150,7 +150,7 @@ fn some<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     Value::Object(there.collect::<Map<_, _>>())
 }
 
-fn kept(State { path: directory, secrets, etcd }: &State) -> Result<Value, Unwritten> {
+fn kept(State { path: directory, secrets, etcd, last_known_good }: &State) -> Result<Value, Unwritten> {
     let secrets = match secrets {
         Secrets::Omit => json!("omit"),
         Secrets::Encrypted(file) => json!({ "encrypted": path(file)? }),
@@ -159,6 +159,7 @@ fn kept(State { path: directory, secrets, etcd }: &State) -> Result<Value, Unwri
         ("path", Some(path(directory)?)),
         ("secrets", Some(secrets)),
         ("etcd", etcd.as_ref().map(cluster).transpose()?),
+        ("last_known_good", (*last_known_good == KnownIn::Shared).then(|| json!("shared"))),
     ]))
 }
 
@@ -359,7 +360,7 @@ mod tests {
                 "state": { "path": directory.path(), "secrets": { "encrypted": file }, "etcd": {
                     "endpoints": ["https://a:1/", "https://b:1/"], "prefix": "x/", "tls": { "ca": file },
                     "user": { "name": "me", "password_file": file },
-                } },
+                }, "last_known_good": "shared" },
                 "aggregation": { "rules": file, "legacy_all_matches": true, "unmatched": "pass" }
             }))
             .unwrap();

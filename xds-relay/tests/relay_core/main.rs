@@ -46,6 +46,7 @@ mod rollouts;
 mod routing;
 mod servers_after_restart;
 mod several_servers;
+mod shared_known;
 mod sharing;
 mod speakers;
 mod stores;

@@ -20,6 +20,7 @@ impl Scope {
         /// Of how many names that is noted; of more all is kept anew.
         const MOST: usize = 1 << 16;
         let confirms = self.confirms();
+        self.is_kept = true;
         let state = self.state.get_mut();
         state.cache.note_changes(MOST);
         if !known.is_empty() {

@@ -11,6 +11,7 @@ use super::{BATCH, Scope, State};
 use crate::federation::demand::{Demand, Wish};
 
 /// What is known of a name, or of a collection.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Knows {
     /// The type, and which.
@@ -19,7 +20,7 @@ pub struct Knows {
     pub known: Vec<Known<Frame>>,
     /// Why nothing is, if that is so.
     pub lack: Lack,
-    /// A program's origin said that there is no such name, be it an alias of what is there.
+    /// The origin said that there is no such name, be it an alias of what is there.
     pub is_said: bool,
     /// By what else it could be asked for at last, if nothing is known because it was left, and that was not taken before.
     pub aliases: Option<BTreeSet<ResourceName>>,

@@ -34,6 +34,19 @@ pub(crate) struct Seat {
 static TURNS: AtomicU64 = AtomicU64::new(1);
 
 impl Seat {
+    /// At a store that others are at, too, where one at most has the turn.
+    pub(crate) fn at(store: Arc<Mutex<Memory>>, holder: Arc<Mutex<Option<u64>>>) -> Self {
+        Self {
+            store,
+            holder,
+            is_cut_off: Arc::default(),
+            hidden: Arc::default(),
+            hidden_reads: Arc::default(),
+            is_unsure: Arc::default(),
+            believes: Arc::default(),
+        }
+    }
+
     fn memory(&self) -> Result<Memory, StoreError> {
         match self.is_cut_off.load(Ordering::Relaxed) {
             true => Err(StoreError::Away("it is cut off".to_owned())),
@@ -176,15 +189,7 @@ impl Replicas {
     /// One more relay, with the files that there are.
     pub(crate) fn start(&mut self) {
         let relay = self.world.add_relay(FILES, Vec::new());
-        let seat = Seat {
-            store: self.store.clone(),
-            holder: self.holder.clone(),
-            is_cut_off: Arc::default(),
-            hidden: Arc::default(),
-            hidden_reads: Arc::default(),
-            is_unsure: Arc::default(),
-            believes: Arc::default(),
-        };
+        let seat = Seat::at(self.store.clone(), self.holder.clone());
         self.seats.push(seat);
         self.followings.push((self.stores, Following::later(Arc::new(self.seats[relay].clone()))));
         self.copies.push(Memory::default());
