@@ -1,6 +1,8 @@
 """A relay that keeps what its origins said dies without a word, and is started again while its origin is dead."""
 
+from harness.bed import upstream
 from harness.envoy import VARIANTS
+from harness.etcd import Etcd
 from harness.polling import throughout, until
 from harness.registry import ORIGINS, scenario
 from setups import CLIENTS, GRPC, serving
@@ -41,6 +43,29 @@ def a_client_that_was_never_there_is_served_what_a_killed_relay_knew(bed, client
     else:
         other = bed.envoy(client, setup.xds_port, setup.mesh.port, node="other")
     until("requests of the other node reach the first backend", lambda: other.request() == "first", within=20)
+
+
+@scenario(client=(*VARIANTS, GRPC), origin=ORIGINS, needs_relay=True, waits=True)
+def a_relay_that_never_was_serves_a_new_client_what_another_knew(bed, client, origin):
+    """They have an etcd in common. The other relay, all of its disk and the origin are gone; the new one begins with nothing."""
+    etcd = bed.started(Etcd(bed.folder, 1))
+    shared = {"last_known_good": "shared", "etcd": {"endpoints": etcd.endpoints, "prefix": "fleet/"}}
+    setup = serving(bed, client, origin, state={"path": "state", **shared}, share_by=["cluster"])
+    old = bed.relay
+    until("what it knows is written for others", lambda: "v1/known/" in etcd.control("get", "--prefix", "--keys-only", "fleet/"), within=90)
+    setup.client.kill()
+    setup.origin.kill()
+    old.kill()
+    state = {"path": "another-state", **shared}
+    new = bed.start_relay([upstream(setup.origin, origin)], name="new", state=state, share_by=["cluster"])
+    if client == GRPC:
+        other = bed.grpc_client(new.port, node="other")
+    else:
+        other = bed.envoy(client, new.port, setup.mesh.port, node="other")
+    until("requests of the other node reach the first backend", lambda: other.request() == "first", within=20)
+    setup.prepare_move()
+    setup.origin.start()
+    until("what changed meanwhile reaches it", lambda: other.request() == "second", within=RETURN)
 
 
 def all_is_kept(relay):

@@ -86,3 +86,121 @@ fn fitting(ops: &[Op], limits: Limits) -> usize {
     };
     ops.iter().take(limits.ops).take_while(fits).count().max(1).min(ops.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::federation::lock;
+    use crate::state::changes::Watch;
+    use crate::state::memory::Memory;
+    use crate::state::store::{Commit, Compare, Listing, Revision};
+
+    /// A store that takes no more than so much at once, and fails at a commit.
+    struct Small {
+        memory: Memory,
+        limits: Limits,
+        commits: Mutex<Vec<Vec<Op>>>,
+        fails_at: usize,
+    }
+
+    impl Small {
+        fn new(ops: usize, bytes: usize, fails_at: usize) -> Self {
+            let limits = Limits { ops, bytes, ..Limits::default() };
+            Self { memory: Memory::default(), limits, commits: Mutex::default(), fails_at }
+        }
+    }
+
+    impl Store for Small {
+        fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+            self.memory.list(prefix)
+        }
+
+        fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
+            self.memory.watch(prefix, after)
+        }
+
+        fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
+            assert!(ops.len() <= self.limits.ops && ops.iter().map(Op::size).sum::<usize>() <= self.limits.bytes);
+            let commits = &mut *lock(&self.commits);
+            if commits.len() == self.fails_at {
+                return Err(StoreError::Away("it is".to_owned()));
+            }
+            commits.push(ops.to_vec());
+            self.memory.commit(ops, compares)
+        }
+
+        fn limits(&self) -> Limits {
+            self.limits
+        }
+    }
+
+    fn body(name: &str) -> String {
+        format!("{BODIES}{name}")
+    }
+
+    #[test]
+    fn what_others_refer_to_comes_before_them_and_goes_after_them_and_of_one_key_the_last_counts() {
+        let store = Small::new(1, 100, usize::MAX);
+        let mut ops = vec![
+            Op::delete("z"),
+            Op::delete(body("old")),
+            Op::put("a", "1"),
+            Op::put(body("new"), "x"),
+            Op::put("a", "2"),
+            Op::put("b", "1"),
+            Op::delete("b"),
+            Op::delete("c"),
+            Op::put("c", "1"),
+        ];
+        write(&store, &mut ops, |_| {}).unwrap();
+        assert!(ops.is_empty());
+        let done = lock(&store.commits).concat();
+        let expected = [
+            Op::put(body("new"), "x"),
+            Op::put("a", "2"),
+            Op::put("c", "1"),
+            Op::delete("b"),
+            Op::delete("z"),
+            Op::delete(body("old")),
+        ];
+        assert_eq!(done, expected);
+    }
+
+    #[test]
+    fn what_was_not_done_is_there_still() {
+        let store = Small::new(2, 100, 1);
+        let mut ops: Vec<_> = ["a", "b", "c", "d", "e"].map(|key| Op::put(key, "1")).into();
+        let mut done = Vec::new();
+        assert!(write(&store, &mut ops, |some| done.extend_from_slice(some)).is_err());
+        assert_eq!(done, ["a", "b"].map(|key| Op::put(key, "1")));
+        assert_eq!(ops, ["c", "d", "e"].map(|key| Op::put(key, "1")));
+    }
+
+    #[test]
+    fn a_commit_is_as_large_as_it_may_be_and_what_is_larger_is_not_kept() {
+        let store = Small::new(10, 8, usize::MAX);
+        let mut ops = vec![Op::put("a", "1234567"), Op::put("b", "12345678"), Op::put("c", "123"), Op::put("d", "123")];
+        write(&store, &mut ops, |_| {}).unwrap();
+        let commits = lock(&store.commits);
+        let keys = |ops: &Vec<Op>| ops.iter().map(|op| op.key().to_owned()).collect::<String>();
+        assert_eq!(commits.iter().map(keys).collect::<Vec<_>>(), ["a", "cd", "b"]);
+        let there = store.list("").unwrap().entries;
+        assert_eq!(there.iter().map(|entry| &*entry.key).collect::<String>(), "acd");
+    }
+
+    #[test]
+    fn what_is_there_is_known_as_long_as_it_is_so() {
+        let mut written = Written::default();
+        written.set("a", b"1");
+        assert!(
+            written.has(&Op::put("a", "1")) && !written.has(&Op::put("a", "2")) && !written.has(&Op::put("b", "1"))
+        );
+        assert!(!written.has(&Op::delete("a")));
+        written.note(&[Op::put("a", "2"), Op::delete("b")]);
+        assert!(written.has(&Op::put("a", "2")) && !written.has(&Op::put("a", "1")));
+        written.note(&[Op::delete("a")]);
+        assert!(!written.has(&Op::put("a", "2")));
+    }
+}

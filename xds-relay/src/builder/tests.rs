@@ -113,8 +113,12 @@ async fn a_registry_has_what_the_admin_pages_have_while_the_relay_is_there() {
 async fn what_survives_a_restart_is_kept_where_the_program_says() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = embedded();
-    config.state =
-        Some(config::State { path: directory.path().join("state"), secrets: config::Secrets::Omit, etcd: None });
+    config.state = Some(config::State {
+        path: directory.path().join("state"),
+        secrets: config::Secrets::Omit,
+        etcd: None,
+        last_known_good: config::KnownIn::Own,
+    });
     let (now, wall) = (std::time::Instant::now(), std::time::SystemTime::now());
     let identities = state::identities(&config, &EveryNode);
     let own = State::open(state::Memory::default(), identities, None, now, wall).unwrap();
