@@ -28,6 +28,8 @@ const HEARTBEAT: u64 = 60;
 const GONE: u64 = 3600;
 /// How long what nobody watches any more is kept while the program runs, in seconds: it may be about to end.
 const LEFT: u64 = 600;
+/// The same where others may watch it.
+const LEFT_BY_ONE: u64 = 24 * 3600;
 /// Of how many names each, at most.
 const MOST_NAMES: usize = 100_000;
 
@@ -53,6 +55,7 @@ pub(crate) struct Saver {
     pub(crate) unwanted: Unwanted,
     /// What is kept of what nobody watches any more, since then, in milliseconds.
     left: Aging,
+    left_for: u64,
     /// What is there as it would be written, where that is looked at.
     written: Option<Written>,
 }
@@ -79,21 +82,24 @@ pub struct Saved {
 impl Saver {
     /// One that keeps secrets, if there are keys.
     pub(crate) fn new(keys: Option<Arc<Keys>>) -> Self {
-        Self { keys, ..Self::default() }
+        Self { keys, left_for: LEFT, ..Self::default() }
     }
 
-    /// One that writes nothing that is there already: others wrote it.
+    /// One that writes nothing that is there already: others wrote it. They may want what this program has left.
     pub(crate) fn after_others(keys: Option<Arc<Keys>>) -> Self {
-        Self { written: Some(Written::default()), ..Self::new(keys) }
+        Self { written: Some(Written::default()), left_for: LEFT_BY_ONE, ..Self::new(keys) }
     }
 
     /// This is there, and was asked for until a moment, in seconds since 1970: not too long ago it need not be written anew.
     pub(crate) fn note_written(&mut self, key: &str, value: &[u8], asked: u64, at: Moment) {
-        if let Some(written) = &mut self.written
-            && asked.saturating_add(ANEW) >= at.seconds()
-        {
-            written.set(key, value);
+        if let Some(written) = &mut self.written {
+            written.set(key, value, asked.saturating_add(ANEW) < at.seconds());
         }
+    }
+
+    /// Whether more is there than so many bytes, and nothing under a key.
+    pub(crate) fn is_too_much(&self, key: &str, most: usize) -> bool {
+        self.written.as_ref().is_some_and(|written| written.bytes() > most && !written.has_any(key))
     }
 
     pub(crate) fn keys(&self) -> Option<&Keys> {
@@ -259,7 +265,7 @@ impl Saver {
             self.delete(key);
         }
         while !self.is_full()
-            && let Some(key) = self.left.take_over(since(LEFT), MOST_NAMES)
+            && let Some(key) = self.left.take_over(since(self.left_for), MOST_NAMES)
         {
             self.delete(key);
         }

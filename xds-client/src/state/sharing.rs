@@ -21,6 +21,8 @@ use crate::state::store::{Store, StoreError};
 
 /// How long after something is known it is written: what changes all the time is not written each time.
 const EVERY: Duration = Duration::from_secs(30);
+/// How much is written, in bytes: others have the same store for what matters more.
+const MOST_BYTES: usize = 1 << 30;
 /// By how much others must have known something later for it to count more than what was known here, in seconds: both are written some time
 /// after that.
 const LATER: u64 = 120;
@@ -157,7 +159,7 @@ impl Writing {
 
     /// Of which scopes all is to be looked at anew: of a collection of theirs all there is is known since.
     fn write(&mut self, taken: Taken, store: &dyn Store, at: Moment) -> Result<(Saved, BTreeSet<ScopeId>), StoreError> {
-        let (mut keys, mut anew) = (0, BTreeSet::new());
+        let (mut keys, mut anew, mut is_too_much) = (0, BTreeSet::new(), false);
         for (id, noted) in taken.scopes {
             let Noted { key, is_watched, record, knows } = noted;
             let since = record.stale_since;
@@ -168,11 +170,16 @@ impl Writing {
                 anew.insert(id.clone());
             }
             for knows in knows.into_values() {
+                let (type_url, interest) = &knows.of;
+                if !knows.known.is_empty() && self.saver.is_too_much(&id.key_of(type_url, interest), MOST_BYTES) {
+                    is_too_much = true;
+                    continue;
+                }
                 let is_gone = knows.is_said || is_covered(complete, &knows);
                 if !is_gone && knows.known.is_empty() {
                     self.unknown.insert(id.clone());
                 }
-                let lack = if is_gone { Lack::Gone } else { Lack::Unanswered };
+                let lack = if is_gone { Lack::Gone } else { Lack::Left };
                 self.saver.set(&place, Knows { lack, ..knows }, at);
                 if self.saver.is_full() {
                     self.saver.part(store)?;
@@ -183,11 +190,26 @@ impl Writing {
             if self.saver.scopes.is_due(&id, at) || !is_said && self.saver.scopes.has(&id) {
                 self.saver.uses(&place, at);
             }
+            if !self.saver.scopes.has(&id) {
+                self.forget(&id);
+            }
+        }
+        if is_too_much {
+            tracing::warn!(
+                most = MOST_BYTES,
+                "not all that is known is written for others: it is more than so many bytes"
+            );
         }
         self.saver.forget_old(at);
         self.saver.part(store)?;
         keys += self.saver.commit(store, at, false)?.keys;
         Ok((Saved { keys, more: false }, anew))
+    }
+
+    fn forget(&mut self, id: &ScopeId) {
+        self.stale_since.remove(id);
+        self.complete.remove(id);
+        self.unknown.remove(id);
     }
 }
 

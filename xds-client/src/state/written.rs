@@ -6,30 +6,61 @@ use crate::state::format::BODIES;
 use crate::state::prints::Prints;
 use crate::state::store::{Limits, Op, Store, StoreError};
 
-/// What is in a store, by the prints of keys and values.
+/// What is in a store, by the prints of keys and values, and how large that is.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    by_key: HashMap<[u64; 2], u64>,
+    by_key: HashMap<[u64; 2], Of>,
+    bytes: usize,
     prints: Prints,
 }
 
+#[derive(Debug)]
+struct Of {
+    /// None of what is to be written anew, be it the same.
+    print: Option<u64>,
+    bytes: usize,
+}
+
 impl Written {
-    pub(crate) fn set(&mut self, key: &str, value: &[u8]) {
-        self.by_key.insert(self.prints.of_key(key), self.prints.of_body(value));
+    /// This is there; it is to be written anew if it is `old`.
+    pub(crate) fn set(&mut self, key: &str, value: &[u8], old: bool) {
+        let print = (!old).then(|| self.prints.of_body(value));
+        let of = Of { print, bytes: key.len() + value.len() };
+        self.bytes += of.bytes;
+        self.leave(key, Some(of));
     }
 
     /// Whether an op leaves all as it is.
     pub(crate) fn has(&self, op: &Op) -> bool {
         let there = self.by_key.get(&self.prints.of_key(op.key()));
-        matches!((there, op), (Some(print), Op::Put(_, value)) if *print == self.prints.of_body(value))
+        matches!((there, op), (Some(of), Op::Put(_, value)) if of.print == Some(self.prints.of_body(value)))
+    }
+
+    /// Whether there is anything under a key.
+    pub(crate) fn has_any(&self, key: &str) -> bool {
+        self.by_key.contains_key(&self.prints.of_key(key))
+    }
+
+    /// How large all keys and values are together.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn leave(&mut self, key: &str, next: Option<Of>) {
+        let key = self.prints.of_key(key);
+        let before = match next {
+            Some(next) => self.by_key.insert(key, next),
+            None => self.by_key.remove(&key),
+        };
+        self.bytes -= before.map_or(0, |before| before.bytes);
     }
 
     /// This was done.
     pub(crate) fn note(&mut self, ops: &[Op]) {
         for op in ops {
             match op {
-                Op::Put(key, value) => self.set(key, value),
-                Op::Delete(key) => _ = self.by_key.remove(&self.prints.of_key(key)),
+                Op::Put(key, value) => self.set(key, value, false),
+                Op::Delete(key) => self.leave(key, None),
             }
         }
     }
@@ -193,7 +224,9 @@ mod tests {
     #[test]
     fn what_is_there_is_known_as_long_as_it_is_so() {
         let mut written = Written::default();
-        written.set("a", b"1");
+        written.set("old", b"1", true);
+        assert!(!written.has(&Op::put("old", "1")));
+        written.set("a", b"1", false);
         assert!(
             written.has(&Op::put("a", "1")) && !written.has(&Op::put("a", "2")) && !written.has(&Op::put("b", "1"))
         );
@@ -202,5 +235,8 @@ mod tests {
         assert!(written.has(&Op::put("a", "2")) && !written.has(&Op::put("a", "1")));
         written.note(&[Op::delete("a")]);
         assert!(!written.has(&Op::put("a", "2")));
+        assert_eq!(written.bytes(), "old1".len());
+        written.note(&[Op::put("old", "123"), Op::put("b", "1"), Op::delete("none")]);
+        assert_eq!(written.bytes(), "old123b1".len());
     }
 }

@@ -47,6 +47,7 @@ mod routing;
 mod servers_after_restart;
 mod several_servers;
 mod shared_known;
+mod shared_known_histories;
 mod sharing;
 mod speakers;
 mod stores;

@@ -18,19 +18,19 @@ fn member(name: &str) -> String {
 }
 
 /// Relays of one origin.
-struct Sharers {
-    world: World,
+pub(crate) struct Sharers {
+    pub(crate) world: World,
     text: String,
-    store: Arc<Mutex<Memory>>,
+    pub(crate) store: Arc<Mutex<Memory>>,
     holder: Arc<Mutex<Option<u64>>>,
-    seats: Vec<Seat>,
+    pub(crate) seats: Vec<Seat>,
     sharings: Vec<KnownSharing>,
     /// What each keeps by itself.
-    own: Vec<Memory>,
+    pub(crate) own: Vec<Memory>,
 }
 
 impl Sharers {
-    fn new(relays: usize, text: &str) -> Self {
+    pub(crate) fn new(relays: usize, text: &str) -> Self {
         let mut world = World::empty();
         world.origins.push(Origin::new());
         let (store, holder, text) = (Arc::default(), Arc::default(), text.to_owned());
@@ -41,7 +41,7 @@ impl Sharers {
     }
 
     /// One more relay, which knows nothing by itself.
-    fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         let relay = self.world.add_relay(&self.text, vec![Feeder::Origin(0)]);
         let seat = Seat::at(self.store.clone(), self.holder.clone());
         self.sharings.push(KnownSharing::new(Arc::new(seat.clone()), None));
@@ -51,7 +51,7 @@ impl Sharers {
     }
 
     /// A relay is killed and starts again, with what it kept by itself. Its clients are for the caller to connect.
-    fn restart(&mut self, relay: usize) {
+    pub(crate) fn restart(&mut self, relay: usize) {
         self.world.stop(relay);
         let own = self.own[relay].clone();
         let sharing = &mut self.sharings[relay];
@@ -69,20 +69,20 @@ impl Sharers {
         );
     }
 
-    fn kill(&mut self, relay: usize) {
+    pub(crate) fn kill(&mut self, relay: usize) {
         self.world.stop(relay);
         self.expire();
     }
 
     /// Whoever writes has been silent for too long.
-    fn expire(&self) {
+    pub(crate) fn expire(&self) {
         *self.holder.lock().unwrap() = None;
         let store = self.store.lock().unwrap().clone();
         let turns = store.list("xds-relay/known/").unwrap().entries.into_iter();
         turns.for_each(|turn| _ = store.commit(&[Op::delete(turn.key)], &[]).unwrap());
     }
 
-    fn advance(&mut self, seconds: u32) {
+    pub(crate) fn advance(&mut self, seconds: u32) {
         for _ in 0..seconds {
             self.world.advance(SECOND);
             for (relay, sharing) in self.world.relays.iter().zip(&mut self.sharings).filter(|(relay, _)| !relay.stopped)
@@ -92,7 +92,7 @@ impl Sharers {
         }
     }
 
-    fn client(&mut self, relay: usize, protocol: Protocol, id: &str) -> usize {
+    pub(crate) fn client(&mut self, relay: usize, protocol: Protocol, id: &str) -> usize {
         let node = xds_transport::wire::Node { id: id.into(), cluster: "c".into(), ..Default::default() };
         self.world.client_with(relay, protocol, &node)
     }
