@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use xdstp_client::state::{
-    Commit, Compare, Entry, Event, Identities, Keeping, Keys, KeysError, Listing, Memory, Op, Redb, Revision, Saved,
-    State, Store, StoreError, Watch,
+    Commit, Compare, Entry, Event, Identities, Keeping, Keys, KeysError, Limits, Listing, Memory, Op, Redb, Revision,
+    Saved, State, Store, StoreError, Watch,
 };
 
 use crate::config::{self, Config, KnownIn, OriginKind, Secrets};

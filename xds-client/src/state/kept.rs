@@ -313,6 +313,11 @@ impl State {
         Some(Duration::from_secs(inner.now.seconds().saturating_sub(since)))
     }
 
+    /// The same by what it is kept as, in seconds since 1970: since when.
+    pub(crate) fn is_stale_since(&self, id: &ScopeId) -> Option<u64> {
+        lock(&self.inner).read.since.get(id).copied()
+    }
+
     /// Since when, in seconds since 1970; and whether that is over just now.
     pub(crate) fn stale_since(&self, id: &ScopeId, scope: &Scope) -> (Option<u64>, bool) {
         let since = &mut lock(&self.inner).read.since;

@@ -10,10 +10,7 @@ use crate::federation::{Knows, ScopeKey, lock};
 use crate::state::format::{ScopeId, ScopeRecord};
 use crate::state::saver::Place;
 
-/// A name, or a collection, of a type.
-pub(crate) type Wish = (TypeUrl, Interest);
-
-/// Of how many names it is noted what is known; of more, all is noted anew.
+/// Of how many names it is noted what is known before that is to be written at once; of scopes beyond that all is noted anew, later.
 const MOST: usize = 200_000;
 /// How long it is noted what went, by who does not write: until another relay writes in place of one that ended, and longer.
 const REMEMBERED: Duration = Duration::from_secs(60);
@@ -31,26 +28,25 @@ struct Notes {
     before: BTreeMap<ScopeId, Noted>,
     since: Option<Instant>,
     names: usize,
-    /// There was more than is noted.
-    is_lost: bool,
-    /// What was written already when this program began to.
-    others: BTreeMap<ScopeId, BTreeSet<Wish>>,
+    /// Scopes that know more than is noted.
+    lost: BTreeSet<ScopeId>,
 }
 
 /// What is known of a scope.
+#[derive(Clone)]
 pub(crate) struct Noted {
     pub(crate) key: ScopeKey,
     pub(crate) is_watched: bool,
     pub(crate) record: ScopeRecord,
-    pub(crate) knows: BTreeMap<Wish, Knows>,
+    pub(crate) knows: BTreeMap<(TypeUrl, Interest), Knows>,
 }
 
 /// What was noted since that was taken last.
 #[derive(Default)]
 pub(crate) struct Taken {
     pub(crate) scopes: BTreeMap<ScopeId, Noted>,
-    /// It is not all: what scopes know is to be noted anew.
-    pub(crate) is_lost: bool,
+    /// Of which what they know is to be noted anew.
+    pub(crate) lost: BTreeSet<ScopeId>,
 }
 
 impl PassedOn {
@@ -64,15 +60,12 @@ impl PassedOn {
         }
     }
 
-    /// From now on all is noted; `others` is what is written already.
-    pub(crate) fn write(&self, others: BTreeMap<ScopeId, BTreeSet<Wish>>) {
+    /// From now on all is noted.
+    pub(crate) fn write(&self) {
         let notes = &mut *lock(&self.0);
         let Notes { before, scopes, .. } = notes.take().unwrap_or_default();
-        let mut all = Notes { writes: true, others, ..Notes::default() };
-        for (id, noted) in before.into_iter().chain(scopes) {
-            all.add(&id, noted.key, noted.is_watched, noted.record, noted.knows);
-        }
-        *notes = Some(all);
+        let all = notes.insert(Notes { writes: true, ..Notes::default() });
+        before.into_iter().chain(scopes).for_each(|(id, noted)| all.add(&id, noted));
     }
 
     /// Whether anything is noted.
@@ -80,59 +73,74 @@ impl PassedOn {
         lock(&self.0).is_some()
     }
 
-    /// What was written of a scope before this program wrote.
-    pub(crate) fn others(&self, id: &ScopeId) -> BTreeSet<Wish> {
-        lock(&self.0).as_ref().and_then(|notes| notes.others.get(id)).cloned().unwrap_or_default()
+    /// Whether that is so much that it is to be written now.
+    pub(crate) fn is_full(&self) -> bool {
+        lock(&self.0).as_ref().is_some_and(|notes| notes.names >= MOST)
     }
 
-    /// This is known, all of it at one moment.
-    pub(crate) fn note(&self, place: &Place<'_>, knows: &[Knows]) {
+    /// This is known, all of it at one moment; `recalled` is what was known before a restart, and not confirmed since: others may know better.
+    pub(crate) fn note(&self, place: &Place<'_>, knows: &[Knows], recalled: bool) {
         let Some(notes) = &mut *lock(&self.0) else { return };
-        let of_use = knows.iter().filter(|knows| notes.is_of_use(place.id, knows));
-        let of_use: BTreeMap<_, _> = of_use.map(|knows| (knows.of.clone(), knows.clone())).collect();
+        let is_full = notes.names >= MOST;
+        let is_of_use = |knows: &&Knows| match notes.writes && !is_full && !recalled {
+            true => true,
+            // That it is there again, too.
+            false => knows.is_said || !knows.known.is_empty() && notes.has(place.id, knows),
+        };
+        let of_use: BTreeMap<_, _> =
+            knows.iter().filter(is_of_use).map(|knows| (knows.of.clone(), knows.clone())).collect();
+        if is_full && of_use.len() < knows.len() {
+            notes.lost.insert(place.id.clone());
+        }
         if !of_use.is_empty() {
-            notes.add(place.id, place.key.clone(), place.is_watched, (place.record)(), of_use);
+            let (key, is_watched, record) = (place.key.clone(), place.is_watched, (place.record)());
+            notes.add(place.id, Noted { key, is_watched, record, knows: of_use });
         }
     }
 
     pub(crate) fn take(&self) -> Taken {
         let Some(notes) = &mut *lock(&self.0) else { return Taken::default() };
         notes.names = 0;
-        Taken { scopes: std::mem::take(&mut notes.scopes), is_lost: std::mem::take(&mut notes.is_lost) }
+        Taken { scopes: std::mem::take(&mut notes.scopes), lost: std::mem::take(&mut notes.lost) }
+    }
+
+    /// That these went was not written after all.
+    pub(crate) fn give_back(&self, gone: BTreeMap<ScopeId, Noted>) {
+        let Some(notes) = &mut *lock(&self.0) else { return };
+        let newer = std::mem::take(&mut notes.scopes);
+        notes.names = 0;
+        gone.into_iter().chain(newer).for_each(|(id, noted)| notes.add(&id, noted));
+    }
+}
+
+impl Taken {
+    /// What of it nobody will say again.
+    pub(crate) fn gone(&self) -> BTreeMap<ScopeId, Noted> {
+        let of_scope = |(id, noted): (&ScopeId, &Noted)| {
+            let said = noted.knows.iter().filter(|(_, knows)| knows.is_said);
+            let knows: BTreeMap<_, _> = said.map(|(of, knows)| (of.clone(), knows.clone())).collect();
+            let Noted { key, is_watched, record, .. } = noted;
+            let noted = Noted { key: key.clone(), is_watched: *is_watched, record: record.clone(), knows };
+            (!noted.knows.is_empty()).then(|| (id.clone(), noted))
+        };
+        self.scopes.iter().filter_map(of_scope).collect()
     }
 }
 
 impl Notes {
-    /// Of who does not write, what went, and that it is there again.
-    fn is_of_use(&self, id: &ScopeId, knows: &Knows) -> bool {
-        let is_noted = || {
-            [&self.scopes, &self.before]
-                .iter()
-                .any(|all| all.get(id).is_some_and(|of| of.knows.contains_key(&knows.of)))
-        };
-        self.writes || knows.is_said || is_noted()
+    fn has(&self, id: &ScopeId, knows: &Knows) -> bool {
+        [&self.scopes, &self.before].iter().any(|all| all.get(id).is_some_and(|of| of.knows.contains_key(&knows.of)))
     }
 
-    fn add(
-        &mut self,
-        id: &ScopeId,
-        key: ScopeKey,
-        is_watched: bool,
-        record: ScopeRecord,
-        knows: BTreeMap<Wish, Knows>,
-    ) {
-        if self.names >= MOST {
-            (self.scopes, self.names, self.is_lost) = (BTreeMap::new(), 0, true);
-        }
-        let noted = Noted { key, is_watched, record: record.clone(), knows: BTreeMap::new() };
-        let noted = self.scopes.entry(id.clone()).or_insert(noted);
-        noted.record = record;
+    fn add(&mut self, id: &ScopeId, mut newer: Noted) {
+        let knows = std::mem::take(&mut newer.knows);
+        let noted = self.scopes.entry(id.clone()).or_insert_with(|| newer.clone());
+        noted.record = newer.record;
         for (of, mut knows) in knows {
-            if let Some(before) = noted.knows.get(&of) {
+            match noted.knows.get(&of) {
                 // That it went is not forgotten because it was looked at again, and is unknown still.
-                knows.is_said |= before.is_said && knows.known.is_empty();
-            } else {
-                self.names += 1;
+                Some(before) => knows.is_said |= before.is_said && knows.known.is_empty(),
+                None => self.names += 1,
             }
             noted.knows.insert(of, knows);
         }

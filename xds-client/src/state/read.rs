@@ -37,16 +37,19 @@ impl Read {
         at: Moment,
         saver: &mut Saver,
     ) -> Result<Self, StoreError> {
+        let format = store.list(FORMAT_KEY)?.entries.into_iter().find(|entry| entry.key == FORMAT_KEY);
+        if let Some(other) = format.map(|entry| entry.value).filter(|format| format != FORMAT) {
+            return Err(StoreError::Format(String::from_utf8_lossy(&other).into_owned()));
+        }
         // All at one moment: somebody else may write meanwhile.
         let all = All::of(store.list(PREFIX)?);
-        match &all.format {
-            Some(format) if format == FORMAT => {}
-            Some(other) => return Err(StoreError::Format(String::from_utf8_lossy(other).into_owned())),
-            None if all.is_empty => {
+        match all.has_format {
+            true => {}
+            false if all.is_empty => {
                 saver.add(Op::put(FORMAT_KEY, FORMAT));
                 return Ok(Self::default());
             }
-            None => return Err(StoreError::Format("none is said".to_owned())),
+            false => return Err(StoreError::Format("none is said".to_owned())),
         }
         let saved = all.saved.and_then(|saved| str::from_utf8(&saved).ok()?.parse().ok()).unwrap_or_default();
         let mut read = Self { saved, ..Self::default() };
@@ -153,14 +156,20 @@ impl Read {
             });
             let Some((scope, of, interest, record, body)) = good else {
                 self.damaged += 1;
-                saver.add(Op::delete(entry.key));
+                // Others may have what it takes to read it.
+                if !saver.is_after_others() {
+                    saver.add(Op::delete(entry.key));
+                }
                 continue;
             };
             let asked = runs.of(entry.revision).unwrap_or_default();
             let is_old = asked.0.saturating_add(UNUSED) < at.seconds();
             // What is not to be kept may have been by another version.
+            let is_kept_by_others = saver.omits(&of) && saver.is_after_others();
             if is_old || !scopes.contains_key(&scope) || saver.omits(&of) {
-                saver.add(Op::delete(entry.key));
+                if !is_kept_by_others {
+                    saver.add(Op::delete(entry.key));
+                }
                 continue;
             }
             let own = body.as_ref().filter(|_| !is_secret(of.as_str()));
@@ -185,7 +194,7 @@ impl Read {
 #[derive(Default)]
 struct All {
     is_empty: bool,
-    format: Option<Bytes>,
+    has_format: bool,
     saved: Option<Bytes>,
     runs: Option<Bytes>,
     scopes: Vec<Entry>,
@@ -200,7 +209,7 @@ impl All {
         let mut all = Self { is_empty: entries.is_empty(), revision, ..Self::default() };
         for entry in entries {
             match &*entry.key {
-                FORMAT_KEY => all.format = Some(entry.value),
+                FORMAT_KEY => all.has_format = true,
                 SAVED_KEY => all.saved = Some(entry.value),
                 RUNS_KEY => all.runs = Some(entry.value),
                 key if key.starts_with(SCOPES) => all.scopes.push(entry),

@@ -48,10 +48,7 @@ impl State {
             }
             let Some(id) = self.identities.of(&scope.key, scope.origin()) else { return Ok(all) };
             let (stale_since, is_over) = self.stale_since(&id, scope);
-            let record = || {
-                let whose = self.identities.whose(&scope.key, scope.origin()).unwrap_or_default();
-                ScopeRecord { label: scope.key.to_string(), used: at.seconds(), stale_since, whose }
-            };
+            let record = || self.record(scope, stale_since, at);
             let place = Place { key: &scope.key, is_watched: scope.is_watched(), id: &id, record: &record };
             if saver.scopes.is_due(&id, at) || is_over && saver.scopes.has(&id) {
                 saver.uses(&place, at);
@@ -69,6 +66,12 @@ impl State {
         collected
     }
 
+    /// What is said of a scope as a whole.
+    pub(crate) fn record(&self, scope: &Scope, stale_since: Option<u64>, at: Moment) -> ScopeRecord {
+        let whose = self.identities.whose(&scope.key, scope.origin()).unwrap_or_default();
+        ScopeRecord { label: scope.key.to_string(), used: at.seconds(), stale_since, whose }
+    }
+
     /// Whether that was all of a scope.
     fn collect_scope(
         &self,
@@ -81,15 +84,13 @@ impl State {
             let Some(unsaved) = scope.take_unsaved(at.now) else { return Ok(true) };
             match unsaved {
                 Unsaved::Some(known) => {
-                    self.passed_on.note(place, &known);
+                    self.passed_on.note(place, &known, scope.is_recalled());
                     known.into_iter().for_each(|known| saver.set(place, known, at));
                 }
                 Unsaved::All => {
                     let stored = store.list(&place.id.prefix()).inspect_err(|_| scope.unsave())?;
                     let read = stored.entries.iter().filter_map(|entry| read_key(&entry.key));
-                    let mut before: BTreeSet<(TypeUrl, Interest)> =
-                        read.map(|(_, of, interest)| (of, interest)).collect();
-                    before.extend(self.passed_on.others(place.id));
+                    let before: BTreeSet<(TypeUrl, Interest)> = read.map(|(_, of, interest)| (of, interest)).collect();
                     let (mut all, is_passed_on) = (Vec::new(), self.passed_on.is_wanted());
                     scope.known(before.clone(), at.now, |knows| {
                         // Of most collections there is nothing to say, and was nothing.
@@ -98,7 +99,7 @@ impl State {
                             saver.set(place, knows, at);
                         }
                     });
-                    self.passed_on.note(place, &all);
+                    self.passed_on.note(place, &all, scope.is_recalled());
                 }
             }
         }

@@ -15,7 +15,7 @@ use crate::state::keys::Keys;
 use crate::state::scopes::KeptScopes;
 use crate::state::store::{Op, Store, StoreError};
 use crate::state::unwanted::{UNUSED, Unwanted};
-use crate::state::written::{Written, write};
+use crate::state::written::{Written, in_order, write};
 
 /// How much is written at once, more or less: the rest is, the next time.
 const MOST: usize = 20_000;
@@ -88,6 +88,11 @@ impl Saver {
     /// One that writes nothing that is there already: others wrote it. They may want what this program has left.
     pub(crate) fn after_others(keys: Option<Arc<Keys>>) -> Self {
         Self { written: Some(Written::default()), left_for: LEFT_BY_ONE, ..Self::new(keys) }
+    }
+
+    /// Whether others wrote what is there, too.
+    pub(crate) fn is_after_others(&self) -> bool {
+        self.written.is_some()
     }
 
     /// This is there, and was asked for until a moment, in seconds since 1970: not too long ago it need not be written anew.
@@ -287,12 +292,16 @@ impl Saver {
         self.add(Op::put(SAVED_KEY, at.seconds().to_string()));
         let mut keys = 0;
         // Nobody else writes what this one does.
-        if let Some(written) = &mut self.written {
+        self.ops = in_order(std::mem::take(&mut self.ops), store.limits());
+        if let Some(written) = &self.written {
             self.ops.retain(|op| !written.has(op));
         }
-        write(store, &mut self.ops, |ops| {
+        write(store, &mut self.ops, |ops, revision| {
             keys += ops.len();
-            self.written.iter_mut().for_each(|written| written.note(ops));
+            match &mut self.written {
+                Some(written) => written.note(ops, revision),
+                None => Ok(()),
+            }
         })?;
         self.bytes = 0;
         Ok(Saved { keys, more })

@@ -89,6 +89,11 @@ impl Unwanted {
         self.in_order.insert((written, key), Of { asked, by_last_run, bytes });
     }
 
+    /// Whether a key is among them.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.written.contains_key(key)
+    }
+
     /// Somebody asked for it, or it is not kept any more.
     pub(crate) fn remove(&mut self, key: &str) {
         if !self.written.is_empty()

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::state::format::BODIES;
+use crate::state::format::{BODIES, FORMAT_KEY, SCOPES};
 use crate::state::prints::Prints;
-use crate::state::store::{Limits, Op, Store, StoreError};
+use crate::state::store::{Commit, Limits, Op, Revision, Store, StoreError};
 
 /// What is in a store, by the prints of keys and values, and how large that is.
 #[derive(Debug, Default)]
@@ -12,6 +12,7 @@ pub(crate) struct Written {
     by_key: HashMap<[u64; 2], Of>,
     bytes: usize,
     prints: Prints,
+    revision: Revision,
 }
 
 #[derive(Debug)]
@@ -55,33 +56,45 @@ impl Written {
         self.bytes -= before.map_or(0, |before| before.bytes);
     }
 
-    /// This was done.
-    pub(crate) fn note(&mut self, ops: &[Op]) {
+    /// This was done, and the store is at this revision since.
+    ///
+    /// # Errors
+    /// The store was put back to what it was: what is there is not known.
+    pub(crate) fn note(&mut self, ops: &[Op], revision: Revision) -> Result<(), StoreError> {
+        if std::mem::replace(&mut self.revision, revision) > revision {
+            return Err(StoreError::Unsure("it was put back to what it was before".to_owned()));
+        }
         for op in ops {
             match op {
                 Op::Put(key, value) => self.set(key, value, false),
                 Op::Delete(key) => self.leave(key, None),
             }
         }
+        Ok(())
     }
 }
 
-/// Does all of this, and tells what was done; after an error, the rest is there still. Of one key, the last counts.
-pub(crate) fn write(store: &dyn Store, ops: &mut Vec<Op>, mut done: impl FnMut(&[Op])) -> Result<(), StoreError> {
+/// Does all of this, in that order, and tells what was done; after an error, the rest is there still.
+pub(crate) fn write(
+    store: &dyn Store,
+    ops: &mut Vec<Op>,
+    mut done: impl FnMut(&[Op], Revision) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let limits = store.limits();
-    *ops = in_order(std::mem::take(ops), limits);
     while !ops.is_empty() {
         let count = fitting(ops, limits);
         let some = ops.get(..count).unwrap_or_default();
-        let _ = store.commit(some, &[])?;
-        done(some);
+        if let Commit::Done(revision) = store.commit(some, &[])? {
+            done(some, revision)?;
+        }
         ops.drain(..count);
     }
     Ok(())
 }
 
-/// Each key once. What others refer to is put before them, and deleted after them: a reader in between finds what is there whole.
-fn in_order(mut ops: Vec<Op>, limits: Limits) -> Vec<Op> {
+/// Each key once, with what was to be done last. What is deleted makes room; what others refer to is put before them, and deleted after them: whoever
+/// reads in between finds nothing that is not whole.
+pub(crate) fn in_order(mut ops: Vec<Op>, limits: Limits) -> Vec<Op> {
     // The last of each key comes first.
     ops.reverse();
     ops.sort_by(|one, other| one.key().cmp(other.key()));
@@ -89,21 +102,22 @@ fn in_order(mut ops: Vec<Op>, limits: Limits) -> Vec<Op> {
     for op in &mut ops {
         if op.size() > limits.bytes {
             let (key, bytes, most) = (op.key().to_owned(), op.size(), limits.bytes);
-            tracing::warn!(
-                key = key.escape_debug().to_string(),
-                bytes,
-                most,
-                "it is larger than the store takes, and not kept there"
-            );
+            let said = key.escape_debug().to_string();
+            tracing::warn!(key = said, bytes, most, "it is larger than the store takes, and not kept there");
             *op = Op::Delete(key);
         }
     }
-    let is_body = |op: &Op| op.key().starts_with(BODIES);
+    let is_body = |key: &str| key.starts_with(BODIES);
+    let is_collection = |key: &str| key.ends_with('*');
     ops.sort_by_key(|op| match op {
-        Op::Put(..) if is_body(op) => 0,
-        Op::Put(..) => 1,
-        Op::Delete(_) if is_body(op) => 3,
-        Op::Delete(_) => 2,
+        Op::Put(key, _) if key == FORMAT_KEY => 0,
+        Op::Delete(key) if !is_body(key) => 1,
+        Op::Put(key, _) if is_body(key) => 2,
+        Op::Put(key, _) if key.starts_with(SCOPES) => 3,
+        // What is said of all of them counts when they are there.
+        Op::Put(key, _) if is_collection(key) => 5,
+        Op::Put(..) => 4,
+        Op::Delete(_) => 6,
     });
     ops
 }
@@ -126,7 +140,7 @@ mod tests {
     use crate::federation::lock;
     use crate::state::changes::Watch;
     use crate::state::memory::Memory;
-    use crate::state::store::{Commit, Compare, Listing, Revision};
+    use crate::state::store::{Compare, Listing};
 
     /// A store that takes no more than so much at once, and fails at a commit.
     struct Small {
@@ -171,29 +185,41 @@ mod tests {
         format!("{BODIES}{name}")
     }
 
+    fn all(store: &Small, ops: &mut Vec<Op>) -> Result<(), StoreError> {
+        *ops = in_order(std::mem::take(ops), store.limits());
+        write(store, ops, |_, _| Ok(()))
+    }
+
     #[test]
     fn what_others_refer_to_comes_before_them_and_goes_after_them_and_of_one_key_the_last_counts() {
         let store = Small::new(1, 100, usize::MAX);
+        let scope = format!("{SCOPES}1");
         let mut ops = vec![
             Op::delete("z"),
             Op::delete(body("old")),
-            Op::put("a", "1"),
+            Op::put("T*", "all"),
+            Op::put("Ta", "1"),
             Op::put(body("new"), "x"),
-            Op::put("a", "2"),
+            Op::put("Ta", "2"),
             Op::put("b", "1"),
             Op::delete("b"),
-            Op::delete("c"),
-            Op::put("c", "1"),
+            Op::delete("Tc"),
+            Op::put("Tc", "1"),
+            Op::put(&*scope, "s"),
+            Op::put(FORMAT_KEY, "1"),
         ];
-        write(&store, &mut ops, |_| {}).unwrap();
+        all(&store, &mut ops).unwrap();
         assert!(ops.is_empty());
         let done = lock(&store.commits).concat();
         let expected = [
-            Op::put(body("new"), "x"),
-            Op::put("a", "2"),
-            Op::put("c", "1"),
+            Op::put(FORMAT_KEY, "1"),
             Op::delete("b"),
             Op::delete("z"),
+            Op::put(body("new"), "x"),
+            Op::put(&*scope, "s"),
+            Op::put("Ta", "2"),
+            Op::put("Tc", "1"),
+            Op::put("T*", "all"),
             Op::delete(body("old")),
         ];
         assert_eq!(done, expected);
@@ -204,7 +230,11 @@ mod tests {
         let store = Small::new(2, 100, 1);
         let mut ops: Vec<_> = ["a", "b", "c", "d", "e"].map(|key| Op::put(key, "1")).into();
         let mut done = Vec::new();
-        assert!(write(&store, &mut ops, |some| done.extend_from_slice(some)).is_err());
+        let written = write(&store, &mut ops, |some, _| {
+            done.extend_from_slice(some);
+            Ok(())
+        });
+        assert!(written.is_err());
         assert_eq!(done, ["a", "b"].map(|key| Op::put(key, "1")));
         assert_eq!(ops, ["c", "d", "e"].map(|key| Op::put(key, "1")));
     }
@@ -213,10 +243,10 @@ mod tests {
     fn a_commit_is_as_large_as_it_may_be_and_what_is_larger_is_not_kept() {
         let store = Small::new(10, 8, usize::MAX);
         let mut ops = vec![Op::put("a", "1234567"), Op::put("b", "12345678"), Op::put("c", "123"), Op::put("d", "123")];
-        write(&store, &mut ops, |_| {}).unwrap();
+        all(&store, &mut ops).unwrap();
         let commits = lock(&store.commits);
         let keys = |ops: &Vec<Op>| ops.iter().map(|op| op.key().to_owned()).collect::<String>();
-        assert_eq!(commits.iter().map(keys).collect::<Vec<_>>(), ["a", "cd", "b"]);
+        assert_eq!(commits.iter().map(keys).collect::<Vec<_>>(), ["b", "a", "cd"]);
         let there = store.list("").unwrap().entries;
         assert_eq!(there.iter().map(|entry| &*entry.key).collect::<String>(), "acd");
     }
@@ -231,12 +261,13 @@ mod tests {
             written.has(&Op::put("a", "1")) && !written.has(&Op::put("a", "2")) && !written.has(&Op::put("b", "1"))
         );
         assert!(!written.has(&Op::delete("a")));
-        written.note(&[Op::put("a", "2"), Op::delete("b")]);
+        written.note(&[Op::put("a", "2"), Op::delete("b")], 7).unwrap();
         assert!(written.has(&Op::put("a", "2")) && !written.has(&Op::put("a", "1")));
-        written.note(&[Op::delete("a")]);
+        written.note(&[Op::delete("a")], 7).unwrap();
         assert!(!written.has(&Op::put("a", "2")));
         assert_eq!(written.bytes(), "old1".len());
-        written.note(&[Op::put("old", "123"), Op::put("b", "1"), Op::delete("none")]);
+        written.note(&[Op::put("old", "123"), Op::put("b", "1"), Op::delete("none")], 7).unwrap();
         assert_eq!(written.bytes(), "old123b1".len());
+        assert!(written.note(&[], 6).is_err(), "it was put back");
     }
 }

@@ -204,21 +204,25 @@ fn another_relay_writes_when_the_one_that_did_is_gone_and_leaves_what_it_does_no
     assert!(sharers.has("other") && sharers.has("e") && sharers.has("b"));
 }
 
-/// What went while nobody wrote: of a collection that the next one has all of; and a name that it heard of.
+/// What went while nobody wrote, and who writes next heard of.
 #[test]
 fn what_goes_while_nobody_writes_is_not_known_for_ever() {
     for upstream in [DELTA, SOTW] {
         let mut sharers = known(upstream);
         sharers.start();
         let other = sharers.client(1, DELTA, "n2");
+        sharers.world.subscribe(other, CLUSTERS, &["*", GLOB]);
         sharers.world.subscribe(other, ENDPOINTS, &["e"]);
         sharers.advance(10);
-        sharers.kill(0);
-        sharers.world.remove(0, ENDPOINTS, "e");
-        sharers.world.remove(0, CLUSTERS, "a");
-        sharers.world.remove(0, CLUSTERS, &member("a"));
-        sharers.advance(40);
-        sharers.world.subscribe(other, CLUSTERS, &["*", GLOB]);
+        sharers.world.stop(0);
+        for (of, name) in [(ENDPOINTS, "e"), (CLUSTERS, "a"), (CLUSTERS, &member("a"))] {
+            sharers.world.remove(0, of, name);
+        }
+        // One comes back before anybody writes.
+        sharers.world.remove(0, CLUSTERS, "b");
+        sharers.world.put(0, CLUSTERS, "b", "1");
+        sharers.advance(5);
+        sharers.expire();
         sharers.advance(100);
         sharers.world.set_up(0, false);
         sharers.advance(5);
@@ -251,32 +255,113 @@ fn who_writes_hears_an_origin() {
 }
 
 #[test]
-fn what_was_known_later_counts_and_what_is_known_here_is_not_given_up() {
-    for others_are_later in [true, false] {
-        let mut sharers = known(DELTA);
-        // The second knows it, too, by itself, and is down for a while.
-        sharers.start();
-        let client = sharers.client(1, DELTA, "n2");
-        sharers.world.subscribe(client, CLUSTERS, &["*"]);
-        sharers.advance(100);
-        if others_are_later {
-            sharers.world.stop(1);
-            sharers.world.put(0, CLUSTERS, "a", "2");
-            sharers.advance(400);
-        } else {
-            // Its disk has it, and the store not yet.
-            sharers.world.put(0, CLUSTERS, "a", "2");
-            sharers.seats[0].is_cut_off.store(true, Ordering::Relaxed);
-            sharers.advance(5);
+fn what_a_relay_knows_by_itself_is_not_given_up_for_what_others_know() {
+    let mut sharers = known(DELTA);
+    sharers.start();
+    let client = sharers.client(1, DELTA, "n2");
+    sharers.world.put(0, ENDPOINTS, "own", "1");
+    sharers.world.subscribe(client, CLUSTERS, &["*"]);
+    sharers.world.subscribe(client, ENDPOINTS, &["own"]);
+    sharers.advance(100);
+    sharers.world.stop(1);
+    sharers.advance(400);
+    sharers.world.set_up(0, false);
+    sharers.kill(0);
+    sharers.restart(1);
+    let new = sharers.client(1, DELTA, "n3");
+    sharers.world.subscribe(new, CLUSTERS, &["*"]);
+    sharers.world.subscribe(new, ENDPOINTS, &["own"]);
+    sharers.advance(5);
+    assert_eq!(sharers.world.clients[new].held(CLUSTERS), ["a@1", "b@1"]);
+    assert_eq!(sharers.world.clients[new].held(ENDPOINTS), ["own@1"]);
+}
+
+/// An etcd takes so many ops at once, and who writes may end after any of them: what others read meanwhile is whole.
+#[test]
+fn what_is_written_in_pieces_is_read_whole_wherever_it_ends() {
+    for commits in 0..14 {
+        let mut sharers = Sharers::new(2, &text(DELTA));
+        for (name, body) in [("a", "1"), ("b", "1"), ("c", "1"), (&member("a"), "1"), (&member("b"), "2")] {
+            sharers.world.put(0, CLUSTERS, name, body);
         }
+        let client = sharers.client(0, DELTA, "n1");
+        sharers.world.subscribe(client, CLUSTERS, &["*", GLOB]);
+        sharers.seats[0].takes.store(1, Ordering::Relaxed);
+        sharers.seats[0].fails_after.store(commits, Ordering::Relaxed);
+        sharers.advance(40);
+        sharers.world.remove(0, CLUSTERS, "a");
+        sharers.world.put(0, CLUSTERS, "b", "2");
+        sharers.advance(60);
+        let seat = Seat::at(sharers.store.clone(), sharers.seats[0].holder.clone());
+        let config = xds_relay::Config::parse("relay.yaml", &sharers.text).unwrap();
+        let grouping = xds_relay::relay_core::ShareBy::new(config.share_by.clone().unwrap());
+        let (now, wall) = (sharers.world.now, sharers.world.wall());
+        let state = State::open(Memory::default(), identities(&config, &grouping), None, now, wall).unwrap();
+        KnownSharing::new(Arc::new(seat), None).learn(&state, now, wall);
+        assert_eq!(state.damaged(), 0, "after {commits}");
+        // It is tried again, and all of it is there.
+        sharers.seats[0].fails_after.store(usize::MAX, Ordering::Relaxed);
+        sharers.advance(200);
         sharers.world.set_up(0, false);
+        sharers.advance(2);
         sharers.kill(0);
+        sharers.own[1] = Memory::default();
         sharers.restart(1);
-        let new = sharers.client(1, DELTA, "n3");
-        sharers.world.subscribe(new, CLUSTERS, &["*"]);
+        let new = sharers.client(1, DELTA, "n2");
+        sharers.world.subscribe(new, CLUSTERS, &["*", GLOB]);
         sharers.advance(5);
-        assert_eq!(sharers.world.clients[new].held(CLUSTERS), ["a@2", "b@1"], "{others_are_later}");
+        let held = ["b@2", "c@1", &format!("{}@1", member("a")), &format!("{}@2", member("b"))];
+        assert_eq!(sharers.world.clients[new].held(CLUSTERS), held, "after {commits}");
     }
+}
+
+/// What nobody says again is not forgotten because it could not be written.
+#[test]
+fn that_something_went_is_written_though_that_failed_at_first() {
+    let mut sharers = known(DELTA);
+    sharers.seats[0].fails_after.store(0, Ordering::Relaxed);
+    sharers.world.remove(0, ENDPOINTS, "e");
+    sharers.advance(40);
+    assert!(sharers.has("e"));
+    sharers.seats[0].fails_after.store(usize::MAX, Ordering::Relaxed);
+    sharers.advance(100);
+    assert!(!sharers.has("e") && sharers.has("a"));
+}
+
+#[test]
+fn a_scope_that_nothing_changes_of_is_said_to_be_in_use() {
+    let mut sharers = known(DELTA);
+    let used = |sharers: &Sharers| {
+        let entries = sharers.store.lock().unwrap().list("xds-relay/v1/scope/").unwrap().entries;
+        entries.iter().map(|entry| entry.revision).min().unwrap()
+    };
+    let before = used(&sharers);
+    sharers.advance(600);
+    assert_eq!(used(&sharers), before, "not all the time");
+    sharers.world.now += 26 * 3600 * SECOND;
+    sharers.advance(120);
+    assert!(used(&sharers) > before);
+}
+
+/// Its thread that notes what is known stands still, or is told nothing.
+#[test]
+fn a_relay_that_keeps_nothing_by_itself_does_not_write() {
+    let mut sharers = known(DELTA);
+    sharers.kill(0);
+    sharers.start();
+    sharers.world.stop(1);
+    sharers.world.start(
+        1,
+        &sharers.text.clone(),
+        Some(|config: &_, grouping: &_, now, wall| {
+            let open = || Err::<Memory, _>(xds_relay::state::StoreError::Locked);
+            State::later(open, identities(config, grouping), None, now, wall)
+        }),
+    );
+    let client = sharers.client(1, DELTA, "n2");
+    sharers.world.subscribe(client, CLUSTERS, &["*"]);
+    sharers.advance(60);
+    assert!(sharers.holder.lock().unwrap().is_none());
 }
 
 #[test]
@@ -368,5 +453,36 @@ fn secrets_are_shared_encrypted_or_not_at_all() {
         sharers.world.subscribe(new, SECRETS, &["s"]);
         sharers.advance(5);
         assert_eq!(sharers.world.clients[new].held(SECRETS), if is_kept { vec!["s@hush"] } else { vec![] });
+    }
+}
+
+/// Keys are changed at one relay after the other.
+#[test]
+fn who_cannot_read_a_secret_leaves_it_to_those_who_can() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("keys");
+    std::fs::write(&file, "ab".repeat(32)).unwrap();
+    let without = text(DELTA);
+    let (path, keys) = (directory.path().display(), file.display());
+    let with = format!("{without}state: {{ path: '{path}', secrets: {{ encrypted: '{keys}' }} }}\n");
+    for other_keys in [true, false] {
+        std::fs::write(&file, "ab".repeat(32)).unwrap();
+        let mut sharers = Sharers::new(1, &with);
+        sharers.world.put(0, SECRETS, "s", "hush");
+        sharers.world.put(0, CLUSTERS, "a", "1");
+        let client = sharers.client(0, DELTA, "n");
+        sharers.world.subscribe(client, SECRETS, &["s"]);
+        sharers.advance(60);
+        sharers.kill(0);
+        if other_keys {
+            std::fs::write(&file, "cd".repeat(32)).unwrap();
+        } else {
+            sharers.text.clone_from(&without);
+        }
+        sharers.start();
+        let client = sharers.client(1, DELTA, "n2");
+        sharers.world.subscribe(client, CLUSTERS, &["a"]);
+        sharers.advance(100);
+        assert!(sharers.has("a") && sharers.has("s"), "{other_keys}");
     }
 }

@@ -1,13 +1,13 @@
 //! Relays that have their releases in one store, of which each may be cut off.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use xds_relay::config::{Config, Rollout};
 use xds_relay::relay_core::{Following, NodeGrouping, ReleaseStore, RolloutError};
 use xds_relay::releases::{Act, By, Control, Instance, Order, Stage, Stages, Transition, Turn, Turns, Who};
-use xds_relay::state::{Commit, Compare, Listing, Memory, Op, Revision, State, Store, StoreError, Watch};
+use xds_relay::state::{Commit, Compare, Limits, Listing, Memory, Op, Revision, State, Store, StoreError, Watch};
 use xds_transport::wire::Node;
 
 use crate::support::{CLUSTERS, DELTA, Protocol, SECOND, World, file};
@@ -29,6 +29,9 @@ pub(crate) struct Seat {
     pub(crate) is_unsure: Arc<AtomicBool>,
     /// It was stopped for so long that it does not know what time it is.
     pub(crate) believes: Arc<AtomicBool>,
+    /// How many ops are one commit of who has the turn, if not any number; and how many commits are done before one is not.
+    pub(crate) takes: Arc<AtomicUsize>,
+    pub(crate) fails_after: Arc<AtomicUsize>,
 }
 
 static TURNS: AtomicU64 = AtomicU64::new(1);
@@ -44,6 +47,8 @@ impl Seat {
             hidden_reads: Arc::default(),
             is_unsure: Arc::default(),
             believes: Arc::default(),
+            takes: Arc::new(AtomicUsize::new(usize::MAX)),
+            fails_after: Arc::new(AtomicUsize::new(usize::MAX)),
         }
     }
 
@@ -131,8 +136,20 @@ impl Store for Fenced {
 
     fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
         let memory = self.seat.memory()?;
+        assert!(ops.len() <= self.seat.takes.load(Ordering::Relaxed));
+        let left = self.seat.fails_after.load(Ordering::Relaxed);
+        if left == 0 {
+            return Err(StoreError::Unsure("it lost its voice".to_owned()));
+        }
+        self.seat.fails_after.store(left.saturating_sub(usize::from(left < usize::MAX)), Ordering::Relaxed);
         let is_over = *self.seat.holder.lock().unwrap() != Some(self.turn);
         if is_over { Err(StoreError::Fenced) } else { memory.commit(ops, compares) }
+    }
+
+    fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        limits.ops = self.seat.takes.load(Ordering::Relaxed);
+        limits
     }
 }
 
