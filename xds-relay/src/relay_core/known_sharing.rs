@@ -12,7 +12,7 @@ use crate::releases::{Instance, Turn, Turns};
 const TURN: &str = "xds-relay/known/v1/pub";
 /// How often it is asked for whose turn it is; and for what others knew at first, where that could not be read.
 const AGAIN: Duration = Duration::from_secs(5);
-/// How long a store is left alone at first that was not written, and at last.
+/// How long a store is left alone that was not written; and at most, where it refuses that again and again: each time all of it is read.
 const RESTS: Duration = Duration::from_secs(30);
 const RESTS_AT_MOST: Duration = Duration::from_secs(16 * 60);
 /// How long no origin may be heard by who writes: another relay may hear them.
@@ -76,7 +76,7 @@ impl KnownSharing {
                 // Another one may be able to.
                 self.turn = None;
                 self.asks_at = Some(now.max(Instant::now()) + self.rests);
-                self.rests = (2 * self.rests).min(RESTS_AT_MOST);
+                self.rests = if error.may_pass() { RESTS } else { (2 * self.rests).min(RESTS_AT_MOST) };
                 self.say(Some(format!("what is known is not written for other relays: {error}")));
             }
         }
