@@ -9,7 +9,7 @@ use xdstp_client::state::{Event, Listing, Op, Revision, Store, StoreError};
 
 use super::key::RESOURCES;
 use super::value::Reader;
-use crate::keyed_origin::{Change, Contents, Follower, Next, Teller, Told};
+use crate::keyed_origin::{Change, Contents, Followed, Follower, GRACE, Keeper, Next, Teller, Told};
 use crate::lock::lock;
 
 /// As people call it.
@@ -51,12 +51,32 @@ impl Following {
     ///
     /// # Errors
     /// The system has no thread for it.
-    pub(super) fn start(store: Arc<dyn Store>, reader: Reader, told: impl Told) -> io::Result<Self> {
+    pub(super) fn start(
+        store: Arc<dyn Store>,
+        reader: Reader,
+        keeper: Option<Keeper>,
+        told: impl Told,
+    ) -> io::Result<Self> {
         let stop = Arc::<Stop>::default();
-        let follower = Follower::new(Contents::new(reader), [ALL]);
-        let teller = Teller::new(told, KEEPER);
-        let thread = Thread { store, follower, teller, stop: stop.clone(), pause: SOONEST };
-        thread::Builder::new().name("etcd-origin".into()).spawn(|| thread.run())?;
+        let follower = Follower::new(Contents::new(reader.clone()), [ALL]);
+        let followed = Arc::new(Mutex::new(Followed::new(follower, Teller::new(told, KEEPER))));
+        let thread = Thread { store, followed: followed.clone(), stop: stop.clone(), pause: SOONEST };
+        let named = || thread::Builder::new().name("etcd-origin".into());
+        if let Some(keeper) = keeper {
+            let (stop, waits) = (stop.clone(), followed.clone());
+            // A store that does not answer says nothing, not even that.
+            named().spawn(move || {
+                if !stop.wait(GRACE) {
+                    lock(&waits).fall_back();
+                }
+            })?;
+            named().spawn(move || {
+                keeper.keep(&followed, &reader, (ALL, ""));
+                thread.run();
+            })?;
+        } else {
+            named().spawn(|| thread.run())?;
+        }
         Ok(Self { stop })
     }
 }
@@ -71,8 +91,7 @@ impl Drop for Following {
 
 struct Thread<T> {
     store: Arc<dyn Store>,
-    follower: Follower<Reader>,
-    teller: Teller<T>,
+    followed: Arc<Mutex<Followed<Reader, T>>>,
     stop: Arc<Stop>,
     /// How long is waited after the next failure.
     pause: Duration,
@@ -104,7 +123,7 @@ impl<T: Told> Thread<T> {
     /// Until when to wait before all is listed again.
     fn follow(&mut self) -> Result<Instant, StoreError> {
         let listing = self.store.list(RESOURCES)?;
-        let next = listed(&mut self.follower, &listing, Instant::now());
+        let next = listed(&mut lock(&self.followed).follower, &listing, Instant::now());
         self.tell(None);
         match next {
             Next::List(at) => Ok(at),
@@ -124,7 +143,7 @@ impl<T: Told> Thread<T> {
             }
             let now = Instant::now();
             if !events.is_empty() {
-                let next = told(&mut self.follower, &events, now);
+                let next = told(&mut lock(&self.followed).follower, &events, now);
                 self.tell(None);
                 if let Next::List(at) = next {
                     return Ok(at);
@@ -138,7 +157,9 @@ impl<T: Told> Thread<T> {
     }
 
     fn tell(&mut self, away: Option<&StoreError>) {
-        self.teller.tell(&mut self.follower, away.map(ToString::to_string));
+        let followed = &mut *lock(&self.followed);
+        followed.away = away.map(|error| (ALL.to_owned(), error.to_string())).into_iter().collect();
+        followed.tell();
     }
 }
 
@@ -219,7 +240,7 @@ mod tests {
     fn follow(store: &Flaky) -> (Following, Receiver<Heard>) {
         let (told, heard) = channel();
         let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
-        (Following::start(Arc::new(store.clone()), reader, told).unwrap(), heard)
+        (Following::start(Arc::new(store.clone()), reader, None, told).unwrap(), heard)
     }
 
     #[test]
