@@ -8,8 +8,10 @@ use tokio::runtime::Builder;
 use tokio::time::sleep;
 
 use super::cluster::{Cluster, Fault, Kind, expired, status};
+use super::restarting::Disk;
 use super::{SETTLED, World, text};
 use crate::config::Kubernetes;
+use crate::keyed_origin::GRACE;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -21,6 +23,10 @@ enum Step {
     Fail(u32),
     Wait(u32),
     Settle,
+    /// What is known is written down.
+    Save,
+    /// The relay is killed, and another one takes its place: who finds nobody there, or does.
+    Restart(bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -33,6 +39,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..9u32).prop_map(Step::Fail),
         4 => (1..8000u32).prop_map(Step::Wait),
         1 => Just(Step::Settle),
+        2 => Just(Step::Save),
+        1 => any::<bool>().prop_map(Step::Restart),
     ]
 }
 
@@ -56,6 +64,10 @@ struct Model {
     there: BTreeMap<u32, u32>,
     /// Clusters that no object had at some time.
     gone: BTreeSet<String>,
+    /// Those of them that were removed since anything was written down.
+    removed: BTreeSet<String>,
+    /// What was served as that was.
+    saved: Option<Vec<(String, u32)>>,
 }
 
 fn cluster_of(object: u32) -> String {
@@ -90,15 +102,30 @@ impl Model {
     fn check(&mut self, world: &World) {
         for name in world.seen.take_removed() {
             assert!(self.gone.remove(&name), "{name} was removed, and there all the time");
+            self.removed.insert(name);
         }
+    }
+
+    fn save(&mut self, world: &World, disk: &Disk) {
+        disk.save();
+        self.removed.clear();
+        if world.seen.is_all() {
+            self.saved = world.seen.served();
+        }
+    }
+
+    /// What was removed, and was not written down, is removed again.
+    fn restart(&mut self) {
+        self.gone.append(&mut self.removed);
     }
 }
 
 async fn run(steps: &[Step], page: usize) {
     let cluster = Cluster::default();
     cluster.state().page = Some(page);
-    let world = World::of(cluster, Kubernetes::in_cluster(), &["mesh"]);
-    let mut model = Model::default();
+    let mut disk = Disk::new();
+    let follow = |disk: &Disk| World::keeping(cluster.clone(), Kubernetes::in_cluster(), &["mesh"], Some(disk));
+    let (mut world, mut model) = (follow(&disk), Model::default());
     for step in steps.iter().chain([&Step::Settle]) {
         match step {
             Step::Put(object, timeout) => {
@@ -118,6 +145,17 @@ async fn run(steps: &[Step], page: usize) {
                 world.cluster.fail(kind, fault);
             }
             Step::Wait(milliseconds) => sleep(Duration::from_millis(u64::from(*milliseconds))).await,
+            Step::Save => model.save(&world, &disk),
+            Step::Restart(finds_nobody) => {
+                model.restart();
+                cluster.state().is_away |= finds_nobody;
+                disk = disk.restarted();
+                world = follow(&disk);
+                if *finds_nobody {
+                    sleep(2 * GRACE).await;
+                    assert_eq!(world.seen.served(), model.saved.clone().filter(|saved| !saved.is_empty()));
+                }
+            }
             Step::Settle => {
                 world.cluster.state().is_away = false;
                 world.cluster.state().faults.clear();
