@@ -1,6 +1,6 @@
 //! Random histories: whatever happens, in the end it is served what is there, and nothing is removed that was never gone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -62,10 +62,10 @@ fn fault(which: u32) -> (Kind, Fault) {
 #[derive(Default)]
 struct Model {
     there: BTreeMap<u32, u32>,
-    /// Clusters that no object had at some time.
-    gone: BTreeSet<String>,
-    /// Those of them that were removed since anything was written down.
-    removed: BTreeSet<String>,
+    /// Clusters that no object had at some time, and how often that came and was not seen yet.
+    gone: BTreeMap<String, usize>,
+    /// Those that were removed since anything was written down.
+    removed: Vec<String>,
     /// What was served as that was.
     saved: Option<Vec<(String, u32)>>,
 }
@@ -82,7 +82,7 @@ impl Model {
     fn delete(&mut self, object: u32) {
         let name = cluster_of(object);
         if self.there.remove(&object).is_some() && !self.there.keys().any(|other| cluster_of(*other) == name) {
-            self.gone.insert(name);
+            *self.gone.entry(name).or_default() += 1;
         }
     }
 
@@ -101,8 +101,9 @@ impl Model {
     /// None was removed that had not been gone.
     fn check(&mut self, world: &World) {
         for name in world.seen.take_removed() {
-            assert!(self.gone.remove(&name), "{name} was removed, and there all the time");
-            self.removed.insert(name);
+            let times = self.gone.get_mut(&name).filter(|times| **times > 0);
+            *times.unwrap_or_else(|| panic!("{name} was removed, and there all the time")) -= 1;
+            self.removed.push(name);
         }
     }
 
@@ -116,7 +117,7 @@ impl Model {
 
     /// What was removed, and was not written down, is removed again.
     fn restart(&mut self) {
-        self.gone.append(&mut self.removed);
+        self.removed.drain(..).for_each(|name| *self.gone.entry(name).or_default() += 1);
     }
 }
 
