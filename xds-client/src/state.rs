@@ -37,7 +37,7 @@ pub use self::etcd::{Etcd, EtcdOptions, EtcdOptionsError, Fenced, Lease};
 pub use self::identity::Identities;
 pub use self::keeping::Keeping;
 pub use self::kept::State;
-pub use self::kept_values::{KeptValue, KeptValues};
+pub use self::kept_values::{KeptChange, KeptValue, KeptValues};
 pub use self::keys::{Keys, KeysError};
 pub use self::memory::Memory;
 pub use self::redb::Redb;

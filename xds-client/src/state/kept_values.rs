@@ -40,6 +40,18 @@ impl KeptValue {
     }
 }
 
+/// What is done to a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeptChange {
+    /// It has this value from now on, and is kept with it.
+    Put(KeptValue),
+    /// Its value stays, and this is known beside.
+    Beside(String),
+    /// It has none any more.
+    Remove,
+}
+
 /// Who is given what was kept: once, by whoever reads it.
 pub(crate) type Reader = Box<dyn Fn(Vec<(String, KeptValue)>) + Send + Sync>;
 
@@ -81,39 +93,42 @@ impl KeptValues {
         Self { id, label: label.to_owned(), origin, reader, inner: Mutex::default() }
     }
 
-    /// A key has this value from now on, and is kept with it.
-    pub fn put(&self, key: &str, value: KeptValue) {
+    /// All of that is done, as one change: whoever is given it again has all of it, or nothing.
+    pub fn change(&self, changes: impl IntoIterator<Item = (String, KeptChange)>) {
         let inner = &mut *lock(&self.inner);
-        if inner.values.get(key) != Some(&value) {
-            inner.values.insert(key.to_owned(), value);
-            inner.unsaved.insert(key.to_owned());
+        for (key, change) in changes {
+            let is_changed = match change {
+                KeptChange::Put(value) if inner.values.get(&key) == Some(&value) => false,
+                KeptChange::Put(value) => {
+                    // As a part of something larger it would keep all of that.
+                    let value = KeptValue { value: Bytes::copy_from_slice(&value.value), ..value };
+                    inner.values.insert(key.clone(), value);
+                    true
+                }
+                KeptChange::Beside(beside) => {
+                    let other = inner.values.get_mut(&key).filter(|value| value.beside != beside);
+                    other.map(|value| value.beside = beside).is_some()
+                }
+                KeptChange::Remove => {
+                    inner.values.remove(&key);
+                    true
+                }
+            };
+            if is_changed {
+                inner.unsaved.insert(key);
+            }
         }
     }
 
-    /// What is known beside the value of a key, which stays, is this from now on.
-    pub fn set_beside(&self, key: &str, beside: &str) {
-        let inner = &mut *lock(&self.inner);
-        if let Some(value) = inner.values.get_mut(key).filter(|value| value.beside != beside) {
-            beside.clone_into(&mut value.beside);
-            inner.unsaved.insert(key.to_owned());
-        }
-    }
-
-    /// A key has no value any more.
-    pub fn remove(&self, key: &str) {
-        let inner = &mut *lock(&self.inner);
-        inner.values.remove(key);
-        inner.unsaved.insert(key.to_owned());
-    }
-
-    /// All that is there was heard, and of those that were kept these are there: the others go.
+    /// All that is there was heard, and of the keys that were kept these are there: the others go. What could not be read of one that is there
+    /// stays until it has another value.
     pub fn complete(&self, is_there: impl Fn(&str) -> bool) {
         let inner = &mut *lock(&self.inner);
         if std::mem::replace(&mut inner.is_complete, true) {
             return;
         }
         inner.values.retain(|key, _| is_there(key));
-        let gone = inner.there.iter().filter(|key| !inner.values.contains_key(*key));
+        let gone = inner.there.iter().filter(|key| !is_there(key));
         inner.unsaved.extend(gone.cloned());
         (inner.stale_since, inner.said) = (None, None);
     }
@@ -137,7 +152,14 @@ impl KeptValues {
             inner.said = record.as_ref().map(|record| record.used);
             let mut given = Vec::new();
             for (key, read) in values {
-                let ReadValue::Good { value, is_to_be_encrypted } = read else { continue };
+                let (value, is_to_be_encrypted) = match read {
+                    ReadValue::Good { value, is_to_be_encrypted } => (value, is_to_be_encrypted),
+                    ReadValue::Unread => continue,
+                    ReadValue::Omitted => {
+                        inner.unsaved.insert(key);
+                        continue;
+                    }
+                };
                 if !inner.was_read {
                     given.push((key.clone(), value.clone()));
                     if !inner.is_complete {

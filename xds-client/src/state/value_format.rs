@@ -44,6 +44,8 @@ pub(crate) enum ReadValue {
     },
     /// It is damaged, or a secret that cannot be read.
     Unread,
+    /// A secret, which is not to be kept any more.
+    Omitted,
 }
 
 impl ReadValues {
@@ -89,8 +91,7 @@ impl ValueRecord {
             is_to_be_encrypted,
         };
         let Some(encrypted) = &self.encrypted else { return Some(good(self, false, false)) };
-        // That secrets are not kept any more is no damage.
-        let Some(keys) = keys else { return Some(ReadValue::Unread) };
+        let Some(keys) = keys else { return Some(ReadValue::Omitted) };
         let (plain, is_current) = keys.decrypt(stored, encrypted)?;
         Some(good(Self::decode(&*plain).ok()?, true, !is_current))
     }

@@ -34,13 +34,13 @@ impl State {
     /// ```
     /// use std::sync::mpsc::channel;
     /// use std::time::{Instant, SystemTime};
-    /// use xdstp_client::state::{Identities, KeptValue, Memory, State};
+    /// use xdstp_client::state::{Identities, KeptChange, KeptValue, Memory, State};
     ///
     /// let (store, now, wall) = (Memory::default(), Instant::now(), SystemTime::now());
     /// let open = || State::open(store.clone(), Identities::new(vec![None], None, String::new()), None, now, wall);
     /// let state = open()?;
     /// let values = state.keep_values(0, &["inventory", "eu"], "inventory", |_| unreachable!("nothing was kept"));
-    /// values.put("web", KeptValue::new("10.0.0.1", ""));
+    /// values.change([("web".to_owned(), KeptChange::Put(KeptValue::new("10.0.0.1", "")))]);
     /// state.keep(&[], now, wall)?;
     ///
     /// let (given, kept) = channel();
@@ -110,3 +110,6 @@ impl OwnedValues {
         lock(&self.0).owners.clone()
     }
 }
+
+#[cfg(test)]
+mod tests;

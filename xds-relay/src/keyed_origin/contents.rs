@@ -7,7 +7,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::Held;
-use xdstp_client::state::{KeptValue, KeptValues};
+use xdstp_client::state::{KeptChange, KeptValue, KeptValues};
 use xdstp_uri::ResourceName;
 
 use super::followed::has_secret;
@@ -156,9 +156,9 @@ impl<R: Read> Contents<R> {
         true
     }
 
-    /// Whether a key has a value that is served.
-    pub(super) fn has_good(&self, key: &str) -> bool {
-        self.by_key.get(key).is_some_and(|slot| slot.good.is_some())
+    /// Whether a key has a value, be it good or not.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.by_key.contains_key(key)
     }
 
     fn gone_after(&self, slots: &BTreeMap<String, Option<Slot>>) -> BTreeSet<Name> {
@@ -318,13 +318,15 @@ impl<R: Read> Contents<R> {
 impl Staged {
     /// Keeps what is good of it, once it is done. What is refused leaves the last good value, which may have come to another place.
     pub(super) fn keep(&mut self, kept: &KeptValues) {
-        for (key, slot) in &self.slots {
-            match (slot, self.good.remove(key)) {
-                (None, _) => kept.remove(key),
-                (Some(_), Some(value)) => kept.put(key, value),
-                (Some(slot), None) => kept.set_beside(key, &slot.rank),
-            }
-        }
+        let changes = self.slots.iter().map(|(key, slot)| {
+            let change = match (slot, self.good.remove(key)) {
+                (None, _) => KeptChange::Remove,
+                (Some(_), Some(value)) => KeptChange::Put(value),
+                (Some(slot), None) => KeptChange::Beside(slot.rank.clone()),
+            };
+            (key.clone(), change)
+        });
+        kept.change(changes);
     }
 }
 

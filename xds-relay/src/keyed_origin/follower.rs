@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use xdstp_client::federation::Held;
-use xdstp_client::state::KeptValues;
+use xdstp_client::state::{KeptChange, KeptValues};
 
 use super::contents::{Change, Contents, Done, Name, Read, Remembered, Staged, shown_name};
 use super::losses::{HELD, Losses};
@@ -81,7 +81,7 @@ impl<R: Read> Follower<R> {
             self.news = true;
             self.remembers |= !is_listed;
             if let Some(kept) = self.kept.get(part).filter(|_| is_listed) {
-                kept.put(&remembered.key, remembered.kept);
+                kept.change([(remembered.key, KeptChange::Put(remembered.kept))]);
             }
         }
     }
@@ -113,7 +113,7 @@ impl<R: Read> Follower<R> {
         }
         self.unlisted.remove(part);
         if let Some(kept) = self.kept.get(part) {
-            kept.complete(|key| self.contents.has_good(key));
+            kept.complete(|key| self.contents.has_key(key));
         }
         // That there is nothing is news, too, for who knew nothing.
         self.news = true;
