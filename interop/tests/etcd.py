@@ -8,6 +8,7 @@ import yaml
 
 from ads.types import ENDPOINTS, PREFIX
 from harness.envoy import VARIANTS
+from harness.http import get
 from harness.polling import check, equal, throughout, until
 from harness.processes import Process, free_port
 from harness.registry import scenario
@@ -99,7 +100,7 @@ def a_client_has_what_people_and_ci_put(bed, client):
 
 @scenario(client=VARIANTS, needs_relay=True, needs_programs=True)
 def a_relay_that_was_killed_serves_what_a_dead_etcd_had(bed, client):
-    """To an Envoy that is new, and to one that was there, which is not sent anything again. A value that was bad before does not harm
+    """To an Envoy that is new, and to one that was there. A value that was bad before does not harm
     either; and what is put once etcd is back is used, and nothing said to be gone."""
     first, second, port = bed.http_backend("first"), bed.http_backend("second"), free_port()
     etcd, mesh = Etcd(bed), envoy_mesh(client, port, backend=first)
@@ -114,11 +115,9 @@ def a_relay_that_was_killed_serves_what_a_dead_etcd_had(bed, client):
 
     etcd.kill()
     relay.restart()
-    until("it is ready with what it knew", lambda: relay.page("/readyz") is not None, within=20)
-    updates = old.stat("cluster_manager.cds.update_success")
+    until("it is ready with what it knew", lambda: get(relay.admin, "/readyz").status == 200, within=20)
     until("it is asked by who was there", lambda: counted(relay, "stale_resources") > 0, within=20)
     throughout("requests reach the first backend", lambda: old.request() == "first", 2.0)
-    equal(old.stat("cluster_manager.cds.update_success"), updates, "the updates of clusters of who was there")
     nothing_was_removed(old)
     old.kill()
     new = bed.envoy(client, relay.port, port, node="new")
