@@ -8,11 +8,14 @@ import yaml
 
 from ads.types import ENDPOINTS, PREFIX
 from harness.envoy import VARIANTS
+from harness.http import get
 from harness.polling import check, equal, throughout, until
 from harness.processes import Process, free_port
 from harness.registry import scenario
 from harness.relay import run_once
 from mesh import envoy_mesh
+from tests.chain import nothing_was_removed
+from tests.last_known_good import all_is_kept, counted
 
 KEYS = "mesh/"
 
@@ -93,3 +96,36 @@ def a_client_has_what_people_and_ci_put(bed, client):
     etcd.push(mesh.resources())
     until("requests reach the first backend again", lambda: envoy.request() == "first", within=20)
     equal(envoy.stat("cluster_manager.cds.update_rejected"), 0, "the clusters that Envoy rejected")
+
+
+@scenario(client=VARIANTS, needs_relay=True, needs_programs=True)
+def a_relay_that_was_killed_serves_what_a_dead_etcd_had(bed, client):
+    """To an Envoy that is new, and to one that was there. A value that was bad before does not harm
+    either; and what is put once etcd is back is used, and nothing said to be gone."""
+    first, second, port = bed.http_backend("first"), bed.http_backend("second"), free_port()
+    etcd, mesh = Etcd(bed), envoy_mesh(client, port, backend=first)
+    relay = bed.start_relay([etcd.origin()], state={"path": "state"}, ready_when="last_known_good")
+    etcd.push(mesh.resources())
+    old = bed.envoy(client, relay.port, port)
+    until("requests reach the first backend", lambda: old.request() == "first", within=20)
+    endpoints = next(resource for resource in mesh.resources() if resource["@type"] == ENDPOINTS)
+    etcd.put(ENDPOINTS, endpoints["cluster_name"], json.dumps({**endpoints, "endpoints": "none"}))
+    until("the log names the key", lambda: f"{endpoints['cluster_name']}: refused" in relay.log.read_text())
+    all_is_kept(relay)
+
+    etcd.kill()
+    relay.restart()
+    until("it is ready with what it knew", lambda: get(relay.admin, "/readyz").status == 200, within=20)
+    until("it is asked by who was there", lambda: counted(relay, "stale_resources") > 0, within=20)
+    throughout("requests reach the first backend", lambda: old.request() == "first", 2.0)
+    nothing_was_removed(old)
+    old.kill()
+    new = bed.envoy(client, relay.port, port, node="new")
+    until("who is new is served", lambda: new.request() == "first", within=20)
+
+    etcd.start()
+    mesh.backends["backend"] = second
+    etcd.push(mesh.resources())
+    until("what is put then is used", lambda: new.request() == "second", within=20)
+    until("nothing is of before", lambda: counted(relay, "stale_resources") == 0, within=20)
+    nothing_was_removed(new)

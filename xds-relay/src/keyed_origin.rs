@@ -1,10 +1,11 @@
 //! An origin that is values under keys, whoever keeps them: people and programs put texts of resources there, and as many relays as
 //! like follow them.
 //!
-//! A value that is not good is refused, and the last good one of its key stays. A removal of much at once is held until it is seen
-//! again. What is asked for, and how it is told, is a matter of who keeps the keys: this is without I/O.
+//! A value that is not good is refused, and the last good one of its key stays, over a restart, too, where a relay keeps what it
+//! knows. A removal of much at once is held until it is seen again. What is asked for, and how it is told, is a matter of who keeps the keys: this is without I/O.
 
 mod contents;
+mod followed;
 mod follower;
 mod losses;
 mod relayed;
@@ -13,9 +14,10 @@ mod standing;
 pub(crate) mod testing;
 
 pub(crate) use self::contents::{Change, Contents, Read, shown};
-#[cfg(test)]
-pub(crate) use self::follower::HELD;
+pub(crate) use self::followed::{Followed, GRACE, Keeper};
 pub(crate) use self::follower::{Follower, Next};
+#[cfg(test)]
+pub(crate) use self::losses::HELD;
 pub(crate) use self::relayed::{Relayed, Teller, Told};
 #[cfg(test)]
 pub(crate) use self::standing::Standing;

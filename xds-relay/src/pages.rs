@@ -71,7 +71,10 @@ impl Pages {
     fn waits_for(&self) -> Option<String> {
         match self.ready_when {
             ReadyWhen::Started => None,
-            ReadyWhen::Origins => self.reached.missing(|_| false),
+            ReadyWhen::Origins => self.reached.missing(|_| false).or_else(|| {
+                let origin = self.core.remembered_origin()?;
+                Some(format!("origin {origin:?}: all that is known of it is from before a restart"))
+            }),
             ReadyWhen::LastKnownGood => {
                 self.reached.missing(|origin| self.core.state().is_some_and(|state| state.has_read(origin)))
             }

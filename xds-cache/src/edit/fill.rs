@@ -59,6 +59,12 @@ impl<V> Cache<V> {
             .collect();
         for (type_url, collection) in collections {
             self.answered(&type_url, &collection, woken);
+            // That it was recalled is all that kept it.
+            let Some(type_key) = self.store.type_keys.get(&type_url).copied() else { continue };
+            if let Some(list) = self.store.list_of(type_key, &collection) {
+                self.store.drop_list_if_unused(list);
+            }
+            self.store.drop_type_if_unused(type_key);
         }
     }
 }

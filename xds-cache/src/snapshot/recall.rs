@@ -18,7 +18,8 @@ use crate::text::TypeUrl;
 impl<V> Edit<'_, V> {
     /// Brings back what an earlier cache knew, as it comes out of its [`snapshot`](Cache::snapshot): what nothing newer is
     /// known of is [stale](Cache::is_stale) from now on. It tells nobody that something is not there, and who holds a stale
-    /// resource at another version is not sent it: that may be the newer one. Whether a resource is there because of this.
+    /// resource at another version is not sent it: that may be the newer one. A cache that has [all there is](Edit::fill) recalls
+    /// nothing. Whether a resource is there because of this.
     ///
     /// ```
     /// use std::time::Instant;
@@ -74,7 +75,7 @@ impl<V> Cache<V> {
     }
 
     fn recall(&mut self, known: Known<V>, now: Instant, woken: &mut Vec<SubscriberId>) -> bool {
-        if self.store.options.authoritative {
+        if self.store.has_all() {
             return false;
         }
         match known {

@@ -253,9 +253,9 @@ impl<V> Store<V> {
     }
 
     /// Whether a collection that was answered is known until it is [evicted](crate::Cache::evict), though it is empty and nobody is
-    /// subscribed to it: an origin that was asked once does not answer again.
+    /// subscribed to it: an origin that was asked once does not answer again, and what was recalled is not recalled again.
     pub(crate) fn keeps_answers(&self) -> bool {
-        !self.options.authoritative && self.options.capacity.is_none()
+        !self.has_all() && (self.options.authoritative || self.options.capacity.is_none())
     }
 
     /// The lists a name belongs to, as far as they exist: wildcard, directory.

@@ -17,7 +17,8 @@ use crate::federation::turns::Turns;
 /// An origin of snapshots: whoever has the content [sets](Self::set) it, as often as it changes, and every scope follows.
 ///
 /// A name may have variants ([`Frame::of_variant`], TP2): who selects is served the one that is for it. What is not in a snapshot
-/// does not exist, and who has it is told so. Before the first one is set nothing is known of anything: who asks waits.
+/// does not exist, and who has it is told so. Before the first one is set nothing is known of anything, but for what it is
+/// [remembered](Self::remember) to have: who asks waits.
 ///
 /// ```
 /// use std::time::Instant;
@@ -45,6 +46,8 @@ pub struct SnapshotOrigin {
 struct State {
     /// Its content, and since when; `None` until it was set.
     content: Option<(Arc<Vec<Held>>, Instant)>,
+    /// What it is known to have before that.
+    known: Option<(Arc<Vec<Held>>, Instant)>,
     /// The scopes that have it, and some that are gone.
     fed: Vec<Weak<Scope>>,
     /// Those of them that do not have what it is now.
@@ -63,26 +66,48 @@ impl SnapshotOrigin {
         // Rule 122: what is stored first may be sent first.
         resources.sort_by_key(|(type_url, ..)| self.rules.of(type_url).rank);
         {
-            let State { content, fed, behind } = &mut *lock(&self.state);
-            *content = Some((Arc::new(resources), now));
+            let State { content, known, fed, behind } = &mut *lock(&self.state);
+            (*content, *known) = (Some((Arc::new(resources), now)), None);
             fed.retain(|scope| scope.strong_count() > 0);
             behind.clone_from(fed);
         }
         self.fill();
     }
 
+    /// It has these, from before a restart, and of what else it has nothing is known: clients are served them, as stale, and told of nothing
+    /// that it is not there. Once it [was set](Self::set) this changes nothing.
+    pub fn remember(&self, mut resources: Vec<Held>, now: Instant) {
+        resources.sort_by_key(|(type_url, ..)| self.rules.of(type_url).rank);
+        {
+            let State { content, known, fed, behind } = &mut *lock(&self.state);
+            if content.is_some() {
+                return;
+            }
+            *known = Some((Arc::new(resources), now));
+            fed.retain(|scope| scope.strong_count() > 0);
+            behind.clone_from(fed);
+        }
+        self.fill();
+    }
+
+    /// Whether all that is known of it is from before a restart.
+    pub fn is_remembered(&self) -> bool {
+        lock(&self.state).known.is_some()
+    }
+
     /// Gives the scopes that are behind what there is now. One at a time, or what is older might come last; and not under the
     /// lock, for those are woken who watch.
     fn fill(&self) {
         self.filling.take(|| {
-            let (content, behind) = {
-                let State { content, behind, .. } = &mut *lock(&self.state);
-                let Some(content) = content.clone() else { return };
-                (content, std::mem::take(behind))
+            let (content, is_all, behind) = {
+                let State { content, known, behind, .. } = &mut *lock(&self.state);
+                let Some(there) = content.clone().or_else(|| known.clone()) else { return };
+                (there, content.is_some(), std::mem::take(behind))
             };
             let (resources, set_at) = content;
             for scope in behind.iter().filter_map(Weak::upgrade) {
-                scope.replace(&part_for(&scope.key, &resources), set_at);
+                let part = part_for(&scope.key, &resources);
+                if is_all { scope.replace(&part, set_at) } else { scope.remember(&part, set_at) }
             }
         });
     }
@@ -107,9 +132,9 @@ impl Origin for SnapshotOrigin {
     }
 
     fn ready(&self) -> Result<(), String> {
-        match lock(&self.state).content {
-            Some(_) => Ok(()),
-            None => Err("its content has not come yet".to_owned()),
+        match &*lock(&self.state) {
+            State { content: Some(_), .. } | State { known: Some(_), .. } => Ok(()),
+            _ => Err("its content has not come yet".to_owned()),
         }
     }
 
@@ -118,8 +143,9 @@ impl Origin for SnapshotOrigin {
         Ok(true)
     }
 
+    /// Not what it had before a restart: that is not all, and what is made of it would lack the rest.
     fn content(&self) -> Option<Arc<Vec<Held>>> {
-        Some(self.resources())
+        (!self.is_remembered()).then(|| self.resources())
     }
 
     fn feed(&self, scope: &Arc<Scope>, _: &dyn Fn() -> Speaker) {

@@ -16,6 +16,7 @@ use crate::state::passed_on::PassedOn;
 use crate::state::read::Read;
 use crate::state::saver::{Saved, Saver};
 use crate::state::store::{Store, StoreError};
+use crate::state::values::OwnedValues;
 use crate::state::watched::Watched;
 
 /// How many scopes that are not there any more wait to be written.
@@ -29,6 +30,8 @@ const AGAIN: Duration = Duration::from_secs(10);
 pub struct State {
     pub(crate) identities: Identities,
     inner: Mutex<Inner>,
+    /// What is kept beside scopes.
+    pub(crate) values: OwnedValues,
     pub(crate) saver: Lent<Saver>,
     opener: Option<Opener>,
     /// Whether a disk answers.
@@ -178,6 +181,7 @@ impl State {
         Self {
             identities,
             inner: Mutex::new(inner),
+            values: OwnedValues::default(),
             saver: Lent::default(),
             opener,
             watched: Watched::default(),
@@ -220,6 +224,7 @@ impl State {
         let Opened { store, mut read, saver } = opened;
         // Before the store is there, which who saves looks for once it has the other.
         self.saver.replace(saver);
+        self.values.opened(std::mem::take(&mut read.values));
         let inner = &mut *lock(&self.inner);
         let scopes = read.loaded.len();
         if scopes > 0 || read.damaged > 0 {
@@ -258,6 +263,7 @@ impl State {
     pub(crate) fn lose(&self) {
         if self.opener.is_some() {
             lock(&self.inner).store = None;
+            self.values.lost();
         }
     }
 
@@ -302,14 +308,15 @@ impl State {
 
     /// Whether anything was read that an origin said, by its position in the configuration.
     pub fn has_read(&self, origin: usize) -> bool {
-        lock(&self.inner).read.origins.contains(&origin)
+        lock(&self.inner).read.origins.contains(&origin) || self.values.had_any(origin)
     }
 
     /// How long nobody has said that what is known of a scope is so, over as many restarts as there were.
     pub fn stale_for(&self, scope: &Scope) -> Option<Duration> {
-        let id = self.identities.of(&scope.key, scope.origin())?;
+        let id = self.identities.of(&scope.key, scope.origin());
+        let of_values = self.values.stale_since(scope.origin());
         let inner = lock(&self.inner);
-        let since = *inner.read.since.get(&id)?;
+        let since = id.and_then(|id| inner.read.since.get(&id).copied()).or(of_values)?;
         Some(Duration::from_secs(inner.now.seconds().saturating_sub(since)))
     }
 

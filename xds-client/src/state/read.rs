@@ -15,6 +15,7 @@ use crate::state::identity::Identities;
 use crate::state::saver::Saver;
 use crate::state::store::{Entry, Listing, Op, Revision, Store, StoreError};
 use crate::state::unwanted::{Runs, UNUSED};
+use crate::state::value_format::ReadValues;
 
 /// What was there.
 #[derive(Default)]
@@ -28,6 +29,8 @@ pub(crate) struct Read {
     pub(crate) saved: u64,
     /// What is not what was written.
     pub(crate) damaged: usize,
+    /// Values under keys, by whose they are.
+    pub(crate) values: HashMap<ScopeId, ReadValues>,
 }
 
 impl Read {
@@ -73,6 +76,7 @@ impl Read {
             is_kept
         });
         read.since_when(scopes, saver);
+        read.read_values(store, at, saver)?;
         Ok(read)
     }
 

@@ -41,7 +41,7 @@ impl State {
         let mut dropped = self.take_dropped();
         let looks = saver.scopes.is_to_look(at);
         // What one noted that is not there any more is older than what its successor did.
-        let collected = dropped.iter().chain(scopes).try_fold(true, |all, scope| {
+        let collected: Result<bool, StoreError> = dropped.iter().chain(scopes).try_fold(true, |all, scope| {
             // When an origin has confirmed what is known, all of that is noted.
             if !looks && !scope.is_unsaved() {
                 return Ok(all);
@@ -63,7 +63,7 @@ impl State {
         self.drop_again(dropped);
         saver.forget_old(at);
         saver.part(store)?;
-        collected
+        Ok(collected? & self.values.save(saver, at))
     }
 
     /// What is said of a scope as a whole.

@@ -9,7 +9,7 @@ use xdstp_client::state::{Event, Listing, Op, Revision, Store, StoreError};
 
 use super::key::RESOURCES;
 use super::value::Reader;
-use crate::keyed_origin::{Change, Contents, Follower, Next, Teller, Told};
+use crate::keyed_origin::{Change, Contents, Followed, Follower, GRACE, Keeper, Next, Teller, Told};
 use crate::lock::lock;
 
 /// As people call it.
@@ -51,12 +51,32 @@ impl Following {
     ///
     /// # Errors
     /// The system has no thread for it.
-    pub(super) fn start(store: Arc<dyn Store>, reader: Reader, told: impl Told) -> io::Result<Self> {
+    pub(super) fn start(
+        store: Arc<dyn Store>,
+        reader: Reader,
+        keeper: Option<Keeper>,
+        told: impl Told,
+    ) -> io::Result<Self> {
         let stop = Arc::<Stop>::default();
-        let follower = Follower::new(Contents::new(reader), [ALL]);
-        let teller = Teller::new(told, KEEPER);
-        let thread = Thread { store, follower, teller, stop: stop.clone(), pause: SOONEST };
-        thread::Builder::new().name("etcd-origin".into()).spawn(|| thread.run())?;
+        let follower = Follower::new(Contents::new(reader.clone()), [ALL]);
+        let followed = Arc::new(Mutex::new(Followed::new(follower, Teller::new(told, KEEPER))));
+        let thread = Thread { store, followed: followed.clone(), stop: stop.clone(), pause: SOONEST };
+        let named = || thread::Builder::new().name("etcd-origin".into());
+        if let Some(keeper) = keeper {
+            let (stop, waits) = (stop.clone(), followed.clone());
+            // A store that does not answer says nothing, not even that.
+            named().spawn(move || {
+                if !stop.wait(GRACE) {
+                    lock(&waits).fall_back();
+                }
+            })?;
+            named().spawn(move || {
+                keeper.keep(&followed, &reader, (ALL, ""));
+                thread.run();
+            })?;
+        } else {
+            named().spawn(|| thread.run())?;
+        }
         Ok(Self { stop })
     }
 }
@@ -71,8 +91,7 @@ impl Drop for Following {
 
 struct Thread<T> {
     store: Arc<dyn Store>,
-    follower: Follower<Reader>,
-    teller: Teller<T>,
+    followed: Arc<Mutex<Followed<Reader, T>>>,
     stop: Arc<Stop>,
     /// How long is waited after the next failure.
     pause: Duration,
@@ -104,7 +123,7 @@ impl<T: Told> Thread<T> {
     /// Until when to wait before all is listed again.
     fn follow(&mut self) -> Result<Instant, StoreError> {
         let listing = self.store.list(RESOURCES)?;
-        let next = listed(&mut self.follower, &listing, Instant::now());
+        let next = listed(&mut lock(&self.followed).follower, &listing, Instant::now());
         self.tell(None);
         match next {
             Next::List(at) => Ok(at),
@@ -124,7 +143,7 @@ impl<T: Told> Thread<T> {
             }
             let now = Instant::now();
             if !events.is_empty() {
-                let next = told(&mut self.follower, &events, now);
+                let next = told(&mut lock(&self.followed).follower, &events, now);
                 self.tell(None);
                 if let Next::List(at) = next {
                     return Ok(at);
@@ -138,7 +157,9 @@ impl<T: Told> Thread<T> {
     }
 
     fn tell(&mut self, away: Option<&StoreError>) {
-        self.teller.tell(&mut self.follower, away.map(ToString::to_string));
+        let followed = &mut *lock(&self.followed);
+        followed.away = away.map(|error| (ALL.to_owned(), error.to_string())).into_iter().collect();
+        followed.tell();
     }
 }
 
@@ -168,87 +189,4 @@ fn change(op: Op) -> Change {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-
-    use xdstp_client::state::{Commit, Compare, Memory, Watch};
-
-    use super::*;
-    use crate::file_origin::{Descriptors, Served};
-    use crate::keyed_origin::testing::Heard;
-
-    const LONG: Duration = Duration::from_secs(60);
-
-    /// One that is away at times.
-    #[derive(Clone, Default)]
-    struct Flaky {
-        store: Memory,
-        is_away: Arc<AtomicBool>,
-    }
-
-    impl Flaky {
-        fn reached(&self) -> Result<&Memory, StoreError> {
-            match self.is_away.load(Ordering::SeqCst) {
-                true => Err(StoreError::Away("nobody there".to_owned())),
-                false => Ok(&self.store),
-            }
-        }
-
-        fn put(&self, name: &str) {
-            let key = format!("res/envoy.config.cluster.v3.Cluster/{name}");
-            let text = "{'@type': type.googleapis.com/envoy.config.cluster.v3.Cluster}";
-            assert!(matches!(self.store.commit(&[Op::put(key, text)], &[]), Ok(Commit::Done(_))));
-        }
-    }
-
-    impl Store for Flaky {
-        fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
-            self.reached()?.list(prefix)
-        }
-
-        fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
-            self.reached()?.watch(prefix, after)
-        }
-
-        fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
-            self.reached()?.commit(ops, compares)
-        }
-    }
-
-    fn follow(store: &Flaky) -> (Following, Receiver<Heard>) {
-        let (told, heard) = channel();
-        let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
-        (Following::start(Arc::new(store.clone()), reader, told).unwrap(), heard)
-    }
-
-    #[test]
-    fn who_is_away_at_first_is_tried_until_all_is_known_and_then_each_change_comes() {
-        let store = Flaky::default();
-        store.is_away.store(true, Ordering::SeqCst);
-        store.put("a");
-        let (following, heard) = follow(&store);
-        let trouble = "etcd is away, and nothing is known: it is away: nobody there".to_owned();
-        assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Trouble(Some(trouble)));
-        store.is_away.store(false, Ordering::SeqCst);
-        assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Names(vec!["a".to_owned()]));
-        assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Trouble(None));
-        store.put("b");
-        assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Names(vec!["a".to_owned(), "b".to_owned()]));
-        // Its thread ends, and says nothing any more.
-        drop(following);
-        assert_eq!(heard.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
-    }
-
-    #[test]
-    fn a_value_that_is_refused_is_told_and_nothing_else() {
-        let store = Flaky::default();
-        assert!(store.commit(&[Op::put("res/odd", "x")], &[]).is_ok());
-        let (_following, heard) = follow(&store);
-        assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Names(vec![]));
-        assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Refused(1));
-        let words =
-            "a value is refused: res/odd: expected res/TYPE/NAME, such as res/envoy.config.cluster.v3.Cluster/web";
-        assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Trouble(Some(words.to_owned())));
-    }
-}
+mod tests;

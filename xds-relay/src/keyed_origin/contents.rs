@@ -7,7 +7,10 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::Held;
+use xdstp_client::state::{KeptChange, KeptValue, KeptValues};
 use xdstp_uri::ResourceName;
+
+use super::followed::has_secret;
 
 /// Of how many values of one change it is logged why they are refused.
 const SAID: usize = 20;
@@ -69,6 +72,17 @@ pub(super) struct Staged {
     slots: BTreeMap<String, Option<Slot>>,
     /// The resources that are served no more after it.
     pub(super) gone: BTreeSet<Name>,
+    /// The values that are good.
+    good: BTreeMap<String, KeptValue>,
+}
+
+/// A value that was good before a restart, and is as it is read now.
+#[derive(Debug)]
+pub(crate) struct Remembered {
+    pub(crate) key: String,
+    /// Beside it is its rank.
+    pub(crate) kept: KeptValue,
+    pub(crate) held: Vec<Held>,
 }
 
 /// What one change did.
@@ -98,7 +112,7 @@ impl<R: Read> Contents<R> {
     /// Reads what is put, and changes nothing. What is done last to a key counts.
     pub(super) fn stage<'a>(&self, changes: impl IntoIterator<Item = &'a Change>) -> Staged {
         let last: BTreeMap<&str, &Change> = changes.into_iter().map(|change| (change.key(), change)).collect();
-        let mut slots = BTreeMap::new();
+        let (mut slots, mut values) = (BTreeMap::new(), BTreeMap::new());
         for (key, change) in last {
             let before = self.by_key.get(key);
             let after = match change {
@@ -111,7 +125,11 @@ impl<R: Read> Contents<R> {
                     }
                     let good = before.and_then(|slot| slot.good.clone());
                     let (good, refused) = match self.reader.read(key, value) {
-                        Ok(held) => (Some(held), None),
+                        Ok(held) => {
+                            let value = KeptValue::new(value.clone(), rank.clone()).secret(has_secret(&held));
+                            values.insert(key.to_owned(), value);
+                            (Some(held), None)
+                        }
                         Err(why) => (good, Some(shown(&why))),
                     };
                     Some(Slot { rank: rank.clone(), digest, good, refused })
@@ -120,7 +138,27 @@ impl<R: Read> Contents<R> {
             slots.insert(key.to_owned(), after);
         }
         let gone = self.gone_after(&slots);
-        Staged { slots, gone }
+        Staged { slots, gone, good: values }
+    }
+
+    /// A key had this value before a restart, unless all of its part `is_listed`: then only the last good value of what is refused is
+    /// not known. Whether anything is served otherwise.
+    pub(super) fn remember(&mut self, Remembered { key, kept, held }: &Remembered, is_listed: bool) -> bool {
+        let digest = <[u8; 32]>::from(Sha256::digest(&kept.value));
+        let slot = match self.by_key.get(key) {
+            None if !is_listed => Slot { rank: kept.beside.clone(), digest, good: None, refused: None },
+            Some(slot) if slot.good.is_none() => slot.clone(),
+            _ => return false,
+        };
+        let mut done = Done::default();
+        self.replace(key.clone(), Some(Slot { good: Some(held.clone()), ..slot }), &mut done);
+        self.say_contested(std::mem::take(&mut done.contested));
+        true
+    }
+
+    /// Whether a key has a value, be it good or not.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.by_key.contains_key(key)
     }
 
     fn gone_after(&self, slots: &BTreeMap<String, Option<Slot>>) -> BTreeSet<Name> {
@@ -274,6 +312,21 @@ impl<R: Read> Contents<R> {
         }
         let served = all.filter(|(key, slot, held)| is_served(key, slot, &name_of(held)));
         served.map(|(_, _, held)| held.clone()).collect()
+    }
+}
+
+impl Staged {
+    /// Keeps what is good of it, once it is done. What is refused leaves the last good value, which may have come to another place.
+    pub(super) fn keep(&mut self, kept: &KeptValues) {
+        let changes = self.slots.iter().map(|(key, slot)| {
+            let change = match (slot, self.good.remove(key)) {
+                (None, _) => KeptChange::Remove,
+                (Some(_), Some(value)) => KeptChange::Put(value),
+                (Some(slot), None) => KeptChange::Beside(slot.rank.clone()),
+            };
+            (key.clone(), change)
+        });
+        kept.change(changes);
     }
 }
 

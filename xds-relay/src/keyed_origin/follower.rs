@@ -1,20 +1,19 @@
 //! What becomes of what is listed and told: without I/O, and by a clock that is an argument.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use xdstp_client::federation::Held;
+use xdstp_client::state::{KeptChange, KeptValues};
 
-use super::contents::{Change, Contents, Done, Name, Read, Staged, shown_name};
-use super::losses::Losses;
-
-/// How long what removes much is held before it is listed again.
-pub(crate) const HELD: Duration = Duration::from_secs(30);
+use super::contents::{Change, Contents, Done, Name, Read, Remembered, Staged, shown_name};
+use super::losses::{HELD, Losses};
+use super::standing::Known;
 
 /// An origin's content, and what is to be done next.
 ///
 /// It is told in parts, each of which is all keys that begin alike, and is listed and watched by itself.
-#[derive(Debug)]
 pub(crate) struct Follower<R> {
     contents: Contents<R>,
     /// What is held, by part.
@@ -26,6 +25,12 @@ pub(crate) struct Follower<R> {
     /// What is served was not told since it changed; at first nothing is known.
     news: bool,
     refused: u64,
+    /// What survives a restart, by part.
+    kept: BTreeMap<String, Arc<KeptValues>>,
+    /// Some of what is known is from before a restart.
+    remembers: bool,
+    /// Nobody waits any more for who may say it anew.
+    is_due: bool,
 }
 
 /// A removal that waits until it is seen again.
@@ -48,7 +53,52 @@ impl<R: Read> Follower<R> {
     /// Of an origin with these parts.
     pub(crate) fn new(contents: Contents<R>, parts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let unlisted = parts.into_iter().map(Into::into).collect();
-        Self { contents, held: BTreeMap::new(), losses: None, unlisted, news: false, refused: 0 }
+        Self {
+            contents,
+            held: BTreeMap::new(),
+            losses: None,
+            unlisted,
+            news: false,
+            refused: 0,
+            kept: BTreeMap::new(),
+            remembers: false,
+            is_due: false,
+        }
+    }
+
+    /// What is good in a part is kept here from now on.
+    pub(crate) fn keep(&mut self, part: &str, kept: Arc<KeptValues>) {
+        self.kept.insert(part.to_owned(), kept);
+    }
+
+    /// A part had these values before a restart. They are there until a list of all of it lacks them, which is as if they had gone.
+    pub(crate) fn remember(&mut self, part: &str, all: Vec<Remembered>) {
+        let is_listed = !self.unlisted.contains(part);
+        for remembered in all {
+            if !self.contents.remember(&remembered, is_listed) {
+                continue;
+            }
+            self.news = true;
+            self.remembers |= !is_listed;
+            if let Some(kept) = self.kept.get(part).filter(|_| is_listed) {
+                kept.change([(remembered.key, KeptChange::Put(remembered.kept))]);
+            }
+        }
+    }
+
+    /// What is known from before a restart is served from now on, where it is not said anew.
+    pub(crate) fn fall_back(&mut self) {
+        self.is_due = true;
+    }
+
+    /// Whether it is.
+    pub(crate) fn is_due(&self) -> bool {
+        self.is_due
+    }
+
+    /// The parts of which nobody has said yet what there is.
+    pub(crate) fn unlisted(&self) -> impl Iterator<Item = &str> {
+        self.unlisted.iter().map(String::as_str)
     }
 
     /// What goes one after the other within a minute is one removal: of who keeps the keys, and does not do several things at once.
@@ -62,6 +112,9 @@ impl<R: Read> Follower<R> {
             return next;
         }
         self.unlisted.remove(part);
+        if let Some(kept) = self.kept.get(part) {
+            kept.complete(|key| self.contents.has_key(key));
+        }
         // That there is nothing is news, too, for who knew nothing.
         self.news = true;
         Next::Watch
@@ -88,6 +141,9 @@ impl<R: Read> Follower<R> {
         let gone = std::mem::take(&mut staged.gone);
         if let Some(losses) = self.losses.as_mut().filter(|_| !gone.is_empty()) {
             losses.entry(part.to_owned()).or_default().add(gone, now);
+        }
+        if let Some(kept) = self.kept.get(part) {
+            staged.keep(kept);
         }
         let Done { changed, refused, .. } = self.contents.commit(staged);
         self.news |= changed;
@@ -136,6 +192,21 @@ impl<R: Read> Follower<R> {
     /// All that is served, if it is otherwise than at the last call, and all parts were listed.
     pub(crate) fn news(&mut self) -> Option<Vec<Held>> {
         (self.unlisted.is_empty() && std::mem::take(&mut self.news)).then(|| self.contents.held())
+    }
+
+    /// What is known to be there before all parts were listed, if that is to be served and is otherwise than at the last call: some of
+    /// it is from before a restart.
+    pub(crate) fn remembered(&mut self) -> Option<Vec<Held>> {
+        (self.known() == Known::Before && std::mem::take(&mut self.news)).then(|| self.contents.held())
+    }
+
+    /// What is known of what there is.
+    pub(crate) fn known(&self) -> Known {
+        match (self.unlisted.is_empty(), self.is_due && self.remembers) {
+            (true, _) => Known::All,
+            (false, true) => Known::Before,
+            (false, false) => Known::Nothing,
+        }
     }
 
     /// How many values were refused since the last call.

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::contents::Name;
 
+/// How long what removes much is held before it is listed again.
+pub(crate) const HELD: Duration = Duration::from_secs(30);
 /// For how long what went counts with what goes next.
 const LATELY: Duration = Duration::from_secs(60);
 /// It is much that is more than so many resources, and more than one in five; or all, of several.

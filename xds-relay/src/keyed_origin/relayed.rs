@@ -17,6 +17,9 @@ pub(crate) trait Told: Send + 'static {
     /// All that the origin has from now on.
     fn content(&mut self, held: Vec<Held>);
 
+    /// That the origin has these, from before a restart: what else it has is not known.
+    fn remembered(&mut self, held: Vec<Held>);
+
     /// How it is, if otherwise than before.
     fn standing(&mut self, standing: &Standing);
 
@@ -39,15 +42,21 @@ impl<T: Told> Teller<T> {
 
     /// Why he does not answer, if he does not.
     pub(crate) fn tell<R: Read>(&mut self, follower: &mut Follower<R>, away: Option<String>) {
+        if away.is_some() || follower.held_back() > 0 {
+            follower.fall_back();
+        }
         if let Some(held) = follower.news() {
             self.told.content(held);
+        }
+        if let Some(held) = follower.remembered() {
+            self.told.remembered(held);
         }
         match follower.newly_refused() {
             0 => {}
             refused => self.told.refused(refused),
         }
         let (refused, held_back) = (follower.refused(), follower.held_back());
-        let standing = Standing { keeper: self.keeper, away, refused, held_back };
+        let standing = Standing { keeper: self.keeper, away, refused, held_back, known: follower.known() };
         if self.standing.as_ref() != Some(&standing) {
             self.told.standing(&standing);
             self.standing = Some(standing);
@@ -93,10 +102,16 @@ impl Told for Relayed {
         self.core.set_files(self.position, held, Instant::now());
     }
 
+    fn remembered(&mut self, held: Vec<Held>) {
+        let (resources, keeper) = (held.len(), self.keeper);
+        tracing::warn!(origin = %self.name, resources, "it is served what was in {keeper} before a restart");
+        self.core.remember_files(self.position, held, Instant::now());
+    }
+
     fn standing(&mut self, standing: &Standing) {
         let Standing { away, refused: (refused, _), held_back, .. } = standing;
         self.metrics.set(away.is_none(), *refused, *held_back);
-        let words = standing.trouble(self.is_known);
+        let words = standing.trouble();
         match (&words, &self.said) {
             (Some(words), said) if said.as_ref() != Some(words) => tracing::error!(origin = %self.name, "{words}"),
             (None, Some(_)) => tracing::info!(origin = %self.name, "nothing is wrong any more"),

@@ -1,6 +1,18 @@
 //! How an origin is, for people.
 
-use super::follower::HELD;
+use super::losses::HELD;
+
+/// What is known of what an origin has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Some of it, from before a restart.
+    Before,
+    /// All.
+    All,
+}
 
 /// How an origin is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,20 +25,28 @@ pub(crate) struct Standing {
     pub(crate) refused: (u64, Option<String>),
     /// How many resources are gone and served all the same, until that is seen again.
     pub(crate) held_back: usize,
+    pub(crate) known: Known,
 }
 
 impl Standing {
-    /// What is wrong, in a sentence; whether anything is known of what the origin has.
-    pub(crate) fn trouble(&self, is_known: bool) -> Option<String> {
+    /// What is wrong, in a sentence.
+    pub(crate) fn trouble(&self) -> Option<String> {
         let away = self.away.as_ref().map(|why| {
-            let stays = if is_known { "all stays as it is" } else { "nothing is known" };
+            let stays = match self.known {
+                Known::Nothing => "nothing is known",
+                Known::Before => "what it had before a restart is served",
+                Known::All => "all stays as it is",
+            };
             format!("{} is away, and {stays}: {why}", self.keeper)
         });
+        let is_old = self.known == Known::Before && away.is_none();
+        let old =
+            is_old.then(|| format!("{} has not said all yet, and what it had before a restart is served", self.keeper));
         let held = (self.held_back > 0).then(|| {
             let (gone, seconds) = (self.held_back, HELD.as_secs());
             format!("{gone} resources are gone at once: they stay until that is so for {seconds} s")
         });
-        let all: Vec<_> = [away, held, self.refusal()].into_iter().flatten().collect();
+        let all: Vec<_> = [away, old, held, self.refusal()].into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 

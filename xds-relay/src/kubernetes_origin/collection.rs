@@ -42,6 +42,11 @@ impl Collection {
         }
     }
 
+    /// By which labels they are selected.
+    pub(super) fn selector(&self) -> &str {
+        self.selector.as_deref().unwrap_or_default()
+    }
+
     /// A page of it: the first one, or one that goes on.
     pub(super) fn page(&self, limit: usize, more: Option<&str>) -> String {
         let limit = limit.to_string();

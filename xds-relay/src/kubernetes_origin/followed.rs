@@ -10,7 +10,7 @@ use super::value::Reader;
 use crate::config::Config;
 use crate::error::Error;
 use crate::file_origin::{Served, descriptors_of};
-use crate::keyed_origin::Relayed;
+use crate::keyed_origin::{Keeper, Relayed};
 use crate::kubernetes::{Access, Pod};
 use crate::relay_core::RelayCore;
 
@@ -27,11 +27,17 @@ pub(crate) fn follow_all(config: &Config, core: &Arc<RelayCore>) -> Result<Vec<F
         let reader = Reader::new(descriptors_of(config, origin, descriptors)?, Served::by(config, &origin.name));
         let collections = Collection::all(kubernetes, &access.namespaces);
         let Access { server, tls, token, .. } = access;
-        let host = server.authority().map(ToString::to_string).unwrap_or_default();
+        let (at, host) = (server.to_string(), server.authority().map(ToString::to_string).unwrap_or_default());
         let api = Api::new(Arc::new(Network { server, tls }), host, token);
+        let keeper = core.state.clone().map(|state| {
+            let of = ["kubernetes".to_owned(), origin.name.clone(), at.clone()];
+            Keeper::new(state, position, &origin.name, of)
+        });
         let metrics = core.metrics().kubernetes(&origin.name);
         let relayed = Relayed::new(core.clone(), (position, origin), KEEPER, metrics);
-        all.push(Following::start(api, collections, reader, relayed).map_err(|error| failed(error.to_string()))?);
+        all.push(
+            Following::start(api, collections, reader, keeper, relayed).map_err(|error| failed(error.to_string()))?,
+        );
     }
     Ok(all)
 }

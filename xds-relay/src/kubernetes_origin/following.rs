@@ -7,12 +7,13 @@ use std::thread;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use super::api::Api;
 use super::collection::Collection;
 use super::value::Reader;
-use super::watching::{Origin, Watching};
-use crate::keyed_origin::{Contents, Follower, Teller, Told};
+use super::watching::Watching;
+use crate::keyed_origin::{Contents, Followed, Follower, GRACE, Keeper, Teller, Told};
 use crate::lock::lock;
 
 /// As people call it.
@@ -28,7 +29,13 @@ impl Following {
     ///
     /// # Errors
     /// The system has no thread for it.
-    pub(super) fn start(api: Api, collections: Vec<Collection>, reader: Reader, told: impl Told) -> io::Result<Self> {
+    pub(super) fn start(
+        api: Api,
+        collections: Vec<Collection>,
+        reader: Reader,
+        keeper: Option<Keeper>,
+        told: impl Told,
+    ) -> io::Result<Self> {
         let (stop, stopped) = oneshot::channel::<()>();
         // What is read there takes its time: it is nobody else's.
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -36,7 +43,7 @@ impl Following {
             runtime.block_on(async {
                 tokio::select! {
                     _ = stopped => {}
-                    () = follow(api, collections, reader, told) => {}
+                    () = follow(api, collections, reader, keeper, told) => {}
                 }
             });
             // Whoever looks up a name just then is not waited for.
@@ -48,11 +55,28 @@ impl Following {
 }
 
 /// Follows all of them, for ever.
-pub(super) async fn follow(api: Api, collections: Vec<Collection>, reader: Reader, told: impl Told) {
-    let follower = Follower::new(Contents::new(reader), collections.iter().map(Collection::part)).one_by_one();
-    let origin = Arc::new(Mutex::new(Origin::new(follower, Teller::new(told, KEEPER))));
+pub(super) async fn follow(
+    api: Api,
+    collections: Vec<Collection>,
+    reader: Reader,
+    keeper: Option<Keeper>,
+    told: impl Told,
+) {
+    let contents = Contents::new(reader.clone());
+    let follower = Follower::new(contents, collections.iter().map(Collection::part)).one_by_one();
+    let origin = Arc::new(Mutex::new(Followed::new(follower, Teller::new(told, KEEPER))));
     let api = Arc::new(api);
     let mut all = JoinSet::new();
+    if let Some(keeper) = keeper {
+        for collection in &collections {
+            keeper.keep(&origin, &reader, (&collection.part(), collection.selector()));
+        }
+        let origin = origin.clone();
+        all.spawn(async move {
+            sleep(GRACE).await;
+            lock(&origin).fall_back();
+        });
+    }
     for collection in collections {
         all.spawn(Watching::new(api.clone(), collection, origin.clone()).run());
     }

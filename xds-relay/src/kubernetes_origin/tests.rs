@@ -4,6 +4,7 @@ mod cluster;
 mod histories;
 mod listing;
 mod removing;
+mod restarting;
 mod script;
 mod secure;
 mod seen;
@@ -17,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use self::cluster::Cluster;
+use self::restarting::Disk;
 use self::seen::Seen;
 use super::api::Api;
 use super::collection::Collection;
@@ -45,12 +47,17 @@ impl World {
     }
 
     fn of(cluster: Cluster, kubernetes: Kubernetes, namespaces: &[&str]) -> Self {
+        Self::keeping(cluster, kubernetes, namespaces, None)
+    }
+
+    /// Of who keeps on a disk what he knows.
+    fn keeping(cluster: Cluster, kubernetes: Kubernetes, namespaces: &[&str], disk: Option<&Disk>) -> Self {
         let namespaces: Vec<_> = namespaces.iter().map(|name| (*name).to_owned()).collect();
         let collections = Collection::all(&kubernetes, &namespaces);
         let reader = Reader::new(TYPES.clone(), Served::default());
         let api = Api::new(Arc::new(cluster.clone()), "kubernetes".to_owned(), None);
         let seen = Seen::default();
-        let following = tokio::spawn(follow(api, collections, reader, seen.clone()));
+        let following = tokio::spawn(follow(api, collections, reader, disk.map(Disk::keeper), seen.clone()));
         Self { cluster, seen, following }
     }
 

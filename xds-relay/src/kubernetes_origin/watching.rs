@@ -1,6 +1,5 @@
 //! One collection: it is listed page by page, at one version, and watched from there, over and over.
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -16,7 +15,7 @@ use super::leaving::Leaving;
 use super::lines::Lines;
 use super::object::{self, Page, Told as Event};
 use super::value::Reader;
-use crate::keyed_origin::{Change, Follower, Next, Teller, Told, shown};
+use crate::keyed_origin::{Change, Followed, Next, Told, shown};
 use crate::lock::lock;
 
 /// How many objects a page has at most, and how many bytes: where it has more, it is to have fewer objects.
@@ -40,38 +39,12 @@ const TOGETHER: usize = 1 << 20;
 /// A watch that was there for so long was a good one.
 const LONG: Duration = Duration::from_secs(30);
 
-/// What the collections of an origin have together.
-pub(super) struct Origin<T> {
-    follower: Follower<Reader>,
-    teller: Teller<T>,
-    /// Why a part is not answered.
-    away: BTreeMap<String, String>,
-}
-
-impl<T: Told> Origin<T> {
-    pub(super) fn new(follower: Follower<Reader>, teller: Teller<T>) -> Self {
-        Self { follower, teller, away: BTreeMap::new() }
-    }
-
-    /// Something is followed no more.
-    pub(super) fn lost(&mut self, why: String) {
-        // What is known stays, and never changes again.
-        self.away.insert(String::new(), why);
-        self.tell();
-    }
-
-    fn tell(&mut self) {
-        let away = self.away.iter().next().map(|(part, why)| format!("{}: {why}", part.trim_end_matches('/')));
-        self.teller.tell(&mut self.follower, away);
-    }
-}
-
 /// Who follows a collection.
 pub(super) struct Watching<T> {
     api: Arc<Api>,
     collection: Collection,
     part: String,
-    origin: Arc<Mutex<Origin<T>>>,
+    origin: Arc<Mutex<Followed<Reader, T>>>,
     leaving: Leaving,
     backoff: Backoff,
     /// How many objects the next page is to have.
@@ -89,7 +62,7 @@ enum Over {
 }
 
 impl<T: Told> Watching<T> {
-    pub(super) fn new(api: Arc<Api>, collection: Collection, origin: Arc<Mutex<Origin<T>>>) -> Self {
+    pub(super) fn new(api: Arc<Api>, collection: Collection, origin: Arc<Mutex<Followed<Reader, T>>>) -> Self {
         let part = collection.part();
         let backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
         Self { api, collection, part, origin, leaving: Leaving::default(), backoff, page: PAGE, answered: None }

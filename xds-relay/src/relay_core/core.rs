@@ -164,6 +164,19 @@ impl RelayCore {
         }
     }
 
+    /// Such an origin has these, from before a restart; of what else it has nothing is known before [that](Self::set_files) comes.
+    pub fn remember_files(&self, origin: usize, resources: Vec<Held>, now: Instant) {
+        if let Some(files) = self.files.get(&origin) {
+            files.remember(resources, now);
+        }
+    }
+
+    /// The first of the origins of which all that is known is from before a restart.
+    pub(crate) fn remembered_origin(&self) -> Option<String> {
+        let (position, _) = self.files.iter().find(|(_, files)| files.is_remembered())?;
+        self.names.of(*position)
+    }
+
     /// Something is wrong with such an origin from now on, for people to see, or nothing.
     #[cfg(feature = "file-origin")]
     pub(crate) fn set_trouble(&self, origin: usize, trouble: Option<Trouble>) {

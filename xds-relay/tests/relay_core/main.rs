@@ -34,6 +34,7 @@ mod pieces;
 mod proposal_draft;
 mod proposal_forms;
 mod proposal_maps;
+mod remembered;
 mod replica_copies;
 mod replica_histories;
 mod replica_writes;

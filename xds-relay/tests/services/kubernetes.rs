@@ -44,8 +44,18 @@ impl Cluster {
     }
 
     async fn relay(&self) -> Running {
-        Running::start(&format!("[{{ name: kube, kubernetes: {{ server: '{}', namespaces: [mesh] }} }}]", self.address))
-            .await
+        self.relay_with("").await
+    }
+
+    /// The same, with more of the configuration.
+    async fn relay_with(&self, more: &str) -> Running {
+        let origins = format!("[{{ name: kube, kubernetes: {{ server: '{}', namespaces: [mesh] }} }}]", self.address);
+        Running::start_with(&origins, more).await
+    }
+
+    /// Nobody may ask any more.
+    fn forbid(&self) {
+        self.content.send_replace(None);
     }
 }
 
@@ -148,4 +158,52 @@ async fn who_starts_before_it_may_ask_is_not_ready_and_then_serves_what_is_appli
     cluster.apply(&web(3));
     assert_eq!(next(&mut watch).await, "web v3");
     until(&relay, "/api/v1/status", |_, page| !page.contains("refused:")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_starts_again_before_it_may_ask_serves_what_was_applied() {
+    let (cluster, directory) = (Cluster::start().await, tempfile::tempdir().unwrap());
+    let state = format!("state: {{ path: '{}' }}", directory.path().display());
+    cluster.apply(&web(1));
+    let connect = |relay: &Running| Client::connect(Endpoint::new(&relay.address.to_string()).unwrap());
+    let mut relay = cluster.relay_with(&state).await;
+    let client = connect(&relay);
+    let mut watch = client.watch(CLUSTERS, "web");
+    assert_eq!(next(&mut watch).await, "web v1");
+    cluster.apply("resources: 5");
+    until(&relay, "/api/v1/status", |_, page| page.contains("a value is refused")).await;
+    drop((watch, client));
+    relay.stop();
+    relay.stopped().await;
+
+    cluster.forbid();
+    let mut relay = cluster.relay_with(&format!("{state}\nready_when: origins")).await;
+    let client = connect(&relay);
+    let [mut watch, mut other] = ["web", "other"].map(|name| client.watch(CLUSTERS, name));
+    assert_eq!(next(&mut watch).await, "web v1");
+    let words = "Kubernetes is away, and what it had before a restart is served: configmap/mesh: it says 403 Forbidden";
+    for path in ["/", "/api/v1/status"] {
+        until(&relay, path, |_, page| page.contains(words)).await;
+    }
+    until(&relay, "/readyz", |status, page| status == 503 && page.contains("is from before a restart")).await;
+    for metric in ["stale_resources{origin=\"kube\"} 1", "kubernetes_origin_up{origin=\"kube\"} 0", "stale_seconds "] {
+        until(&relay, "/metrics", |_, page| page.contains(&format!("xds_relay_{metric}"))).await;
+    }
+    assert!(other.try_next().is_none(), "that it does not exist, for instance");
+    drop((watch, other, client));
+    relay.stop();
+    relay.stopped().await;
+
+    // What is bad there is in the place of what was good, still.
+    cluster.apply("resources: 5");
+    let relay = cluster.relay_with(&format!("{state}\nready_when: last_known_good")).await;
+    let client = connect(&relay);
+    let [mut watch, mut other] = ["web", "other"].map(|name| client.watch(CLUSTERS, name));
+    assert_eq!(next(&mut watch).await, "web v1");
+    let said = in_time(other.changed()).await;
+    assert!(matches!(said, Event::Removed { .. } | Event::Failed { .. }), "the origin says so: {said:?}");
+    until(&relay, "/readyz", |status, _| status == 200).await;
+    until(&relay, "/metrics", |_, page| page.contains("xds_relay_stale_resources{origin=\"kube\"} 0")).await;
+    cluster.apply(&web(3));
+    assert_eq!(next(&mut watch).await, "web v3");
 }

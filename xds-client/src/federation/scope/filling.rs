@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use xds_transport::Frame;
-use xdstp_cache::{Cause, Resource, ResourceError, TypeUrl, Version};
+use xdstp_cache::{Cause, Extent, Interest, Known, Resource, ResourceError, TypeUrl, Version, Woken};
 use xdstp_uri::ResourceName;
 
 use super::{BATCH, Scope};
@@ -36,6 +36,50 @@ impl Scope {
             state.filled_at = Some(now);
             let mut edit = state.cache.edit(now);
             edit.fill();
+            edit.finish()
+        });
+    }
+
+    /// Has what an authoritative origin had before a restart, or has by now as far as it has said: that is there, and stale until the scope
+    /// is [filled](Self::replace). Of nothing else anything is known before; and once it is, this changes nothing.
+    pub fn remember(&self, resources: &[(TypeUrl, ResourceName, Resource<Frame>)], now: Instant) {
+        let collections: BTreeSet<_> = resources
+            .iter()
+            .map(|(type_url, name, _)| (type_url, name.glob_parent().map_or(Interest::Wildcard, Interest::Name)))
+            .collect();
+        for batch in resources.chunks(BATCH) {
+            let read = batch.iter().filter_map(|(type_url, name, resource)| {
+                let mut resource = resource.clone();
+                self.read(type_url, name, &mut resource, 0).ok()?;
+                Some((type_url, name, resource))
+            });
+            let read: Vec<_> = read.collect();
+            self.change(None, |state| {
+                if state.filled_at.is_some() {
+                    return Woken::default();
+                }
+                let mut edit = state.cache.edit(now);
+                for (type_url, name, resource) in read {
+                    match edit.resource(type_url, name).map(|held| (&held.version, held.digest())) {
+                        Some(held) if held == (&resource.version, resource.digest()) => {}
+                        // The origin says so now.
+                        Some(_) => _ = edit.put(type_url, name, resource),
+                        None => {
+                            let (type_url, name) = (type_url.clone(), name.clone());
+                            let known = Known::Present { type_url, name, variant: None, aliases: Vec::new(), resource };
+                            edit.recall(known);
+                        }
+                    }
+                }
+                edit.finish()
+            });
+        }
+        // Behind its members: who is sent full states has them together.
+        self.change(None, |state| {
+            let mut edit = state.cache.edit(now);
+            for (type_url, collection) in collections {
+                edit.recall(Known::Answered { type_url: type_url.clone(), collection, extent: Extent::Stale });
+            }
             edit.finish()
         });
     }

@@ -1,6 +1,6 @@
 //! Random histories: whatever happens, in the end it is served what is there, and nothing is removed that was never gone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -8,8 +8,10 @@ use tokio::runtime::Builder;
 use tokio::time::sleep;
 
 use super::cluster::{Cluster, Fault, Kind, expired, status};
+use super::restarting::Disk;
 use super::{SETTLED, World, text};
 use crate::config::Kubernetes;
+use crate::keyed_origin::GRACE;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -21,6 +23,10 @@ enum Step {
     Fail(u32),
     Wait(u32),
     Settle,
+    /// What is known is written down.
+    Save,
+    /// The relay is killed, and another one takes its place: who finds nobody there, or does.
+    Restart(bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -33,6 +39,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..9u32).prop_map(Step::Fail),
         4 => (1..8000u32).prop_map(Step::Wait),
         1 => Just(Step::Settle),
+        2 => Just(Step::Save),
+        1 => any::<bool>().prop_map(Step::Restart),
     ]
 }
 
@@ -54,8 +62,12 @@ fn fault(which: u32) -> (Kind, Fault) {
 #[derive(Default)]
 struct Model {
     there: BTreeMap<u32, u32>,
-    /// Clusters that no object had at some time.
-    gone: BTreeSet<String>,
+    /// Clusters that no object had at some time, and how often that came and was not seen yet.
+    gone: BTreeMap<String, usize>,
+    /// Those that were removed since anything was written down.
+    removed: Vec<String>,
+    /// What was served as that was.
+    saved: Option<Vec<(String, u32)>>,
 }
 
 fn cluster_of(object: u32) -> String {
@@ -70,7 +82,7 @@ impl Model {
     fn delete(&mut self, object: u32) {
         let name = cluster_of(object);
         if self.there.remove(&object).is_some() && !self.there.keys().any(|other| cluster_of(*other) == name) {
-            self.gone.insert(name);
+            *self.gone.entry(name).or_default() += 1;
         }
     }
 
@@ -89,16 +101,32 @@ impl Model {
     /// None was removed that had not been gone.
     fn check(&mut self, world: &World) {
         for name in world.seen.take_removed() {
-            assert!(self.gone.remove(&name), "{name} was removed, and there all the time");
+            let times = self.gone.get_mut(&name).filter(|times| **times > 0);
+            *times.unwrap_or_else(|| panic!("{name} was removed, and there all the time")) -= 1;
+            self.removed.push(name);
         }
+    }
+
+    fn save(&mut self, world: &World, disk: &Disk) {
+        disk.save();
+        self.removed.clear();
+        if world.seen.is_all() {
+            self.saved = world.seen.served();
+        }
+    }
+
+    /// What was removed, and was not written down, is removed again.
+    fn restart(&mut self) {
+        self.removed.drain(..).for_each(|name| *self.gone.entry(name).or_default() += 1);
     }
 }
 
 async fn run(steps: &[Step], page: usize) {
     let cluster = Cluster::default();
     cluster.state().page = Some(page);
-    let world = World::of(cluster, Kubernetes::in_cluster(), &["mesh"]);
-    let mut model = Model::default();
+    let mut disk = Disk::new();
+    let follow = |disk: &Disk| World::keeping(cluster.clone(), Kubernetes::in_cluster(), &["mesh"], Some(disk));
+    let (mut world, mut model) = (follow(&disk), Model::default());
     for step in steps.iter().chain([&Step::Settle]) {
         match step {
             Step::Put(object, timeout) => {
@@ -118,6 +146,17 @@ async fn run(steps: &[Step], page: usize) {
                 world.cluster.fail(kind, fault);
             }
             Step::Wait(milliseconds) => sleep(Duration::from_millis(u64::from(*milliseconds))).await,
+            Step::Save => model.save(&world, &disk),
+            Step::Restart(finds_nobody) => {
+                model.restart();
+                cluster.state().is_away |= finds_nobody;
+                disk = disk.restarted();
+                world = follow(&disk);
+                if *finds_nobody {
+                    sleep(2 * GRACE).await;
+                    assert_eq!(world.seen.served(), model.saved.clone().filter(|saved| !saved.is_empty()));
+                }
+            }
             Step::Settle => {
                 world.cluster.state().is_away = false;
                 world.cluster.state().faults.clear();

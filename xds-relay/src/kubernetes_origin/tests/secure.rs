@@ -76,7 +76,7 @@ impl Secured {
         let (told, heard) = channel();
         let collections = Collection::all(&Kubernetes::in_cluster(), &["mesh".to_owned()]);
         let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
-        (Following::start(api, collections, reader, told).unwrap(), heard)
+        (Following::start(api, collections, reader, None, told).unwrap(), heard)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is told of an origin.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use xdstp_client::federation::Held;
@@ -23,6 +24,8 @@ struct All {
     troubles: Vec<String>,
     contents: usize,
     refused: u64,
+    /// All that there is is known.
+    is_all: bool,
 }
 
 impl Seen {
@@ -31,8 +34,7 @@ impl Seen {
     }
 
     pub(super) fn trouble(&self) -> Option<String> {
-        let all = lock(&self.0);
-        all.standing.trouble(all.served.is_some())
+        lock(&self.0).standing.trouble()
     }
 
     /// What was wrong once, in words that have these.
@@ -56,11 +58,13 @@ impl Seen {
     pub(super) fn take_removed(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.0).removed)
     }
-}
 
-impl Told for Seen {
-    fn content(&mut self, held: Vec<Held>) {
-        let all = &mut *lock(&self.0);
+    /// Whether what is served is all that there is, and not from before a restart.
+    pub(super) fn is_all(&self) -> bool {
+        lock(&self.0).is_all
+    }
+
+    fn clusters(held: &[Held]) -> Vec<(String, u32)> {
         let timeout = |(type_url, name, resource): &Held| {
             let any = <xds_transport::wire::Any as prost::Message>::decode(resource.value.any().clone()).unwrap();
             let json = TYPES.to_json(type_url.as_str(), &any.value);
@@ -69,17 +73,35 @@ impl Told for Seen {
         };
         let mut served: Vec<_> = held.iter().map(timeout).collect();
         served.sort();
+        served
+    }
+}
+
+impl Told for Seen {
+    fn content(&mut self, held: Vec<Held>) {
+        let all = &mut *lock(&self.0);
+        let served = Self::clusters(&held);
         let is_there = |name: &str| served.iter().any(|(other, _)| other == name);
         let gone = all.served.iter().flatten().map(|(name, _)| name.clone()).filter(|name| !is_there(name));
         all.removed.extend(gone);
-        all.served = Some(served);
+        (all.served, all.is_all) = (Some(served), true);
+        all.contents += 1;
+    }
+
+    fn remembered(&mut self, held: Vec<Held>) {
+        let all = &mut *lock(&self.0);
+        assert!(!all.is_all, "all is known");
+        // What is not among it is not known to be gone.
+        let mut served: BTreeMap<_, _> = all.served.take().unwrap_or_default().into_iter().collect();
+        served.extend(Self::clusters(&held));
+        all.served = Some(served.into_iter().collect());
         all.contents += 1;
     }
 
     fn standing(&mut self, standing: &Standing) {
         let all = &mut *lock(&self.0);
         all.standing = standing.clone();
-        all.troubles.extend(standing.trouble(all.served.is_some()));
+        all.troubles.extend(standing.trouble());
     }
 
     fn refused(&mut self, values: u64) {

@@ -1,0 +1,235 @@
+//! Values under keys that somebody else has, as far as they are kept: whoever reads them there says which, and is given them again
+//! after a restart.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+use bytes::Bytes;
+
+use crate::federation::lock;
+use crate::state::format::{Moment, ScopeId, ScopeRecord, seal};
+use crate::state::saver::Saver;
+use crate::state::store::Op;
+use crate::state::value_format::{ReadValue, ReadValues, ValueRecord, key_of, owner_key};
+
+/// How often it is said that values are in use, in seconds.
+const USED: u64 = 24 * 3600;
+
+/// A value, and what is to be known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeptValue {
+    /// As it is there.
+    pub value: Bytes,
+    /// What is known beside, and is given back as it is.
+    pub beside: String,
+    /// Whether it is kept encrypted, or not at all.
+    pub is_secret: bool,
+}
+
+impl KeptValue {
+    /// One that anybody may read who reads files.
+    pub fn new(value: impl Into<Bytes>, beside: impl Into<String>) -> Self {
+        Self { value: value.into(), beside: beside.into(), is_secret: false }
+    }
+
+    /// The same, if it is a secret.
+    #[must_use]
+    pub fn secret(self, is_secret: bool) -> Self {
+        Self { is_secret, ..self }
+    }
+}
+
+/// What is done to a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeptChange {
+    /// It has this value from now on, and is kept with it.
+    Put(KeptValue),
+    /// Its value stays, and this is known beside.
+    Beside(String),
+    /// It has none any more.
+    Remove,
+}
+
+/// Who is given what was kept: once, by whoever reads it.
+pub(crate) type Reader = Box<dyn Fn(Vec<(String, KeptValue)>) + Send + Sync>;
+
+/// The values under some keys, as far as they are kept. Of what was kept before nothing goes until all that is there was
+/// [heard](Self::complete): that proves that something was there, and not what is.
+pub struct KeptValues {
+    pub(crate) id: ScopeId,
+    label: String,
+    /// By its position in the configuration.
+    pub(crate) origin: usize,
+    reader: Reader,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// What is to be in the store.
+    values: BTreeMap<String, KeptValue>,
+    /// The keys that are there, or are about to be.
+    there: BTreeSet<String>,
+    /// Those of which the store may have something else.
+    unsaved: BTreeSet<String>,
+    /// What is there is known.
+    is_open: bool,
+    /// It was known once, and who reads it was given it.
+    was_read: bool,
+    /// Whether anything was.
+    had_any: bool,
+    /// All that is there was heard.
+    is_complete: bool,
+    /// Since when nobody has said that it is so, in seconds since 1970.
+    stale_since: Option<u64>,
+    /// When it was last said that this is in use, if what is said is as it is.
+    said: Option<u64>,
+}
+
+impl KeptValues {
+    pub(crate) fn new(id: ScopeId, label: &str, origin: usize, reader: Reader) -> Self {
+        Self { id, label: label.to_owned(), origin, reader, inner: Mutex::default() }
+    }
+
+    /// All of that is done, as one change: whoever is given it again has all of it, or nothing.
+    pub fn change(&self, changes: impl IntoIterator<Item = (String, KeptChange)>) {
+        let inner = &mut *lock(&self.inner);
+        for (key, change) in changes {
+            let is_changed = match change {
+                KeptChange::Put(value) if inner.values.get(&key) == Some(&value) => false,
+                KeptChange::Put(value) => {
+                    // As a part of something larger it would keep all of that.
+                    let value = KeptValue { value: Bytes::copy_from_slice(&value.value), ..value };
+                    inner.values.insert(key.clone(), value);
+                    true
+                }
+                KeptChange::Beside(beside) => {
+                    let other = inner.values.get_mut(&key).filter(|value| value.beside != beside);
+                    other.map(|value| value.beside = beside).is_some()
+                }
+                KeptChange::Remove => {
+                    inner.values.remove(&key);
+                    true
+                }
+            };
+            if is_changed {
+                inner.unsaved.insert(key);
+            }
+        }
+    }
+
+    /// All that is there was heard, and of the keys that were kept these are there: the others go. What could not be read of one that is there
+    /// stays until it has another value.
+    pub fn complete(&self, is_there: impl Fn(&str) -> bool) {
+        let inner = &mut *lock(&self.inner);
+        if std::mem::replace(&mut inner.is_complete, true) {
+            return;
+        }
+        inner.values.retain(|key, _| is_there(key));
+        let gone = inner.there.iter().filter(|key| !is_there(key));
+        inner.unsaved.extend(gone.cloned());
+        (inner.stale_since, inner.said) = (None, None);
+    }
+
+    /// Whether anything was kept before.
+    pub(crate) fn had_any(&self) -> bool {
+        lock(&self.inner).had_any
+    }
+
+    /// Since when nobody has said that it is so, in seconds since 1970: none if somebody has.
+    pub(crate) fn stale_since(&self) -> Option<u64> {
+        lock(&self.inner).stale_since
+    }
+
+    /// That is in the store, which is open now: what was kept before is given to who reads it.
+    pub(crate) fn opened(&self, read: ReadValues) {
+        let given = {
+            let inner = &mut *lock(&self.inner);
+            let ReadValues { record, values } = read;
+            inner.there = values.keys().cloned().collect();
+            inner.said = record.as_ref().map(|record| record.used);
+            let mut given = Vec::new();
+            for (key, read) in values {
+                let (value, is_to_be_encrypted) = match read {
+                    ReadValue::Good { value, is_to_be_encrypted } => (value, is_to_be_encrypted),
+                    ReadValue::Unread => continue,
+                    ReadValue::Omitted => {
+                        inner.unsaved.insert(key);
+                        continue;
+                    }
+                };
+                if !inner.was_read {
+                    given.push((key.clone(), value.clone()));
+                    if !inner.is_complete {
+                        inner.values.entry(key.clone()).or_insert_with(|| value.clone());
+                    }
+                }
+                if inner.values.get(&key) == Some(&value) && !is_to_be_encrypted {
+                    inner.unsaved.remove(&key);
+                } else if inner.values.contains_key(&key) {
+                    inner.unsaved.insert(key);
+                }
+            }
+            let lacks = inner.values.keys().filter(|key| !inner.there.contains(*key));
+            inner.unsaved.extend(lacks.cloned());
+            if inner.is_complete {
+                let gone = inner.there.iter().filter(|key| !inner.values.contains_key(*key));
+                inner.unsaved.extend(gone.cloned());
+                inner.said = None;
+            } else if !inner.was_read {
+                inner.stale_since = record.and_then(|record| record.stale_since);
+            }
+            inner.had_any |= !given.is_empty();
+            (inner.is_open, inner.was_read) = (true, true);
+            given
+        };
+        // Not under the lock: it may say at once what is to be kept.
+        if !given.is_empty() {
+            (self.reader)(given);
+        }
+    }
+
+    /// The store is not there any more.
+    pub(crate) fn lost(&self) {
+        lock(&self.inner).is_open = false;
+    }
+
+    /// Adds to what is written what is otherwise there. Whether that was all.
+    pub(crate) fn save(&self, saver: &mut Saver, at: Moment) -> bool {
+        let inner = &mut *lock(&self.inner);
+        if !inner.is_open {
+            return inner.unsaved.is_empty();
+        }
+        let is_due = inner.said.is_none_or(|said| said.saturating_add(USED) <= at.seconds());
+        if is_due && !(inner.there.is_empty() && inner.unsaved.is_empty()) {
+            self.say(inner, saver, at);
+        }
+        while !saver.is_full()
+            && let Some(key) = inner.unsaved.pop_first()
+        {
+            let stored = key_of(&self.id, &key);
+            let sealed = inner.values.get(&key).and_then(|value| ValueRecord::sealed(&stored, value, saver.keys()));
+            match sealed {
+                Some(sealed) => {
+                    inner.there.insert(key);
+                    saver.add(Op::Put(stored, sealed));
+                }
+                None if inner.there.remove(&key) => saver.add(Op::Delete(stored)),
+                None => {}
+            }
+        }
+        inner.unsaved.is_empty()
+    }
+
+    /// Says that they are in use, and since when nobody has said that they are so.
+    fn say(&self, inner: &mut Inner, saver: &mut Saver, at: Moment) {
+        let (label, used, stale_since) = (self.label.clone(), at.seconds(), inner.stale_since);
+        let record = ScopeRecord { label, used, stale_since, whose: String::new() };
+        let key = owner_key(&self.id);
+        let value = seal(&key, &record);
+        saver.add(Op::Put(key, value));
+        inner.said = Some(used);
+    }
+}

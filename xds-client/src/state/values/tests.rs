@@ -1,0 +1,274 @@
+//! Values that are kept in a store that fails, goes, and is opened late.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use proptest::prelude::*;
+
+use crate::federation::lock;
+use crate::state::{
+    Commit, Compare, Identities, KeptChange, KeptValue, KeptValues, Listing, Memory, Op, Revision, State, Store,
+    StoreError, Watch,
+};
+
+const DAY: u64 = 24 * 3600;
+const WELL: u8 = 0;
+const FULL: u8 = 1;
+const GONE: u8 = 2;
+
+/// A store that is full or gone at times.
+#[derive(Clone, Default)]
+struct Disk {
+    memory: Arc<Mutex<Memory>>,
+    is: Arc<AtomicU8>,
+}
+
+impl Disk {
+    fn memory(&self) -> Memory {
+        lock(&self.memory).clone()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = self.memory().list("xds-relay/v1/value/").unwrap().entries;
+        entries.into_iter().map(|entry| entry.key.rsplit_once('/').unwrap().1.to_owned()).collect()
+    }
+}
+
+impl Store for Disk {
+    fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+        self.memory().list(prefix)
+    }
+
+    fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
+        self.memory().watch(prefix, after)
+    }
+
+    fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
+        match self.is.load(Ordering::SeqCst) {
+            FULL => Err(std::io::Error::from(std::io::ErrorKind::StorageFull).into()),
+            // There is another in its place.
+            GONE => {
+                self.is.store(WELL, Ordering::SeqCst);
+                Err(StoreError::Gone)
+            }
+            _ => self.memory().commit(ops, compares),
+        }
+    }
+}
+
+/// A program that keeps values, and what it was given.
+struct Program {
+    state: State,
+    values: Arc<KeptValues>,
+    given: Arc<Mutex<BTreeMap<String, String>>>,
+    /// Since it began, in seconds.
+    at: u64,
+}
+
+impl Program {
+    fn start(disk: &Disk, at: u64) -> Self {
+        let (disk, identities) = (disk.clone(), Identities::new(vec![None], None, String::new()));
+        let state = State::later(move || Ok(disk.clone()), identities, None, Instant::now(), wall(at));
+        let given = Arc::<Mutex<BTreeMap<String, String>>>::default();
+        let all = given.clone();
+        let values = state.keep_values(0, &["kv"], "kv", move |kept| {
+            let text = |value: &KeptValue| String::from_utf8_lossy(&value.value).into_owned();
+            lock(&all).extend(kept.iter().map(|(key, value)| (key.clone(), text(value))));
+        });
+        Self { state, values, given, at }
+    }
+
+    fn put(&self, key: &str, value: &str) {
+        self.values.change([(key.to_owned(), KeptChange::Put(KeptValue::new(value.to_owned(), "")))]);
+    }
+
+    fn keep(&mut self, seconds: u64) -> Result<usize, StoreError> {
+        self.at += seconds;
+        let now = Instant::now() + Duration::from_secs(self.at);
+        self.state.keep(&[], now, wall(self.at)).map(|saved| saved.keys)
+    }
+
+    fn given(&self) -> Vec<String> {
+        lock(&self.given).iter().map(|(key, value)| format!("{key}={value}")).collect()
+    }
+}
+
+fn wall(at: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + at)
+}
+
+#[test]
+fn what_a_store_did_not_take_is_written_once_it_does() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    program.put("a", "1");
+    program.keep(1).unwrap();
+    disk.is.store(FULL, Ordering::SeqCst);
+    program.put("b", "1");
+    program.values.change([("a".to_owned(), KeptChange::Remove)]);
+    assert!(program.keep(1).is_err());
+    program.put("c", "1");
+    assert!(program.keep(1).is_err());
+    assert_eq!(disk.names(), ["a"]);
+    disk.is.store(WELL, Ordering::SeqCst);
+    program.keep(1).unwrap();
+    program.keep(1).unwrap();
+    assert_eq!(disk.names(), ["b", "c"]);
+    assert_eq!(program.keep(1).unwrap(), 0, "nothing has changed");
+}
+
+#[test]
+fn a_store_that_was_removed_is_written_anew_with_all_that_is_known() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    ["a", "b"].iter().for_each(|key| program.put(key, "1"));
+    program.keep(1).unwrap();
+    *lock(&disk.memory) = Memory::default();
+    disk.is.store(GONE, Ordering::SeqCst);
+    program.put("c", "1");
+    assert!(program.keep(1).is_err());
+    program.keep(11).unwrap();
+    assert_eq!(disk.names(), ["a", "b", "c"]);
+    assert_eq!(program.given(), [""; 0]);
+}
+
+#[test]
+fn what_was_kept_stays_until_all_was_heard_and_then_what_is_not_there_goes() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    ["a", "b", "c"].iter().for_each(|key| program.put(key, "1"));
+    program.keep(1).unwrap();
+    let mut program = Program::start(&disk, 10);
+    program.keep(1).unwrap();
+    assert_eq!(program.given(), ["a=1", "b=1", "c=1"]);
+    assert!(program.state.has_read(0) && !program.state.has_read(1));
+    program.put("a", "2");
+    program.keep(1).unwrap();
+    assert_eq!(disk.names(), ["a", "b", "c"]);
+    program.values.complete(|key| key != "b");
+    program.keep(1).unwrap();
+    assert_eq!(disk.names(), ["a", "c"]);
+}
+
+/// It was not open as all was heard.
+#[test]
+fn what_is_read_late_goes_if_it_is_not_there_and_is_given_all_the_same() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    ["a", "b"].iter().for_each(|key| program.put(key, "1"));
+    program.keep(1).unwrap();
+    let mut program = Program::start(&disk, 10);
+    program.put("a", "2");
+    program.values.complete(|_| true);
+    program.keep(1).unwrap();
+    assert_eq!((program.given(), disk.names()), (vec!["a=1".into(), "b=1".into()], vec!["a".to_owned()]));
+    let mut program = Program::start(&disk, 20);
+    program.keep(1).unwrap();
+    assert_eq!(program.given(), ["a=2"]);
+}
+
+#[test]
+fn what_nobody_has_a_use_for_is_forgotten_in_a_week_and_what_is_in_use_is_not() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    program.put("a", "1");
+    program.keep(1).unwrap();
+    // Nobody says that it is so, and it is in use.
+    let mut at = 0;
+    for _ in 0..5 {
+        at += 5 * DAY;
+        let mut program = Program::start(&disk, at);
+        program.keep(1).unwrap();
+        assert_eq!(program.given(), ["a=1"]);
+        assert_eq!(program.values.stale_since(), Some(1_700_000_001), "as of when somebody did");
+    }
+    let mut program = Program::start(&disk, at + 9 * DAY);
+    program.keep(1).unwrap();
+    assert_eq!((program.given(), disk.names()), (vec![], vec![]));
+}
+
+#[test]
+fn very_much_is_written_in_pieces() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    let put = |key: usize| (format!("{key:05}"), KeptChange::Put(KeptValue::new("1", "")));
+    program.values.change((0..45_000).map(put));
+    let written: Vec<_> = (0..4).map(|_| program.keep(1).unwrap()).collect();
+    assert!(written.iter().all(|keys| *keys <= 20_010) && written[2] > 0 && written[3] == 0, "{written:?}");
+    assert_eq!(disk.names().len(), 45_000);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u8, u8),
+    Remove(u8),
+    Keep,
+    Is(u8),
+    Restart,
+    Complete,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => (0..6u8, 0..4u8).prop_map(|(key, value)| Step::Put(key, value)),
+        3 => (0..6u8).prop_map(Step::Remove),
+        4 => Just(Step::Keep),
+        1 => (0..3u8).prop_map(Step::Is),
+        1 => Just(Step::Restart),
+        1 => Just(Step::Complete),
+    ]
+}
+
+proptest! {
+    /// Whatever fails, and whenever it is killed: a program is given what was so at some moment, and once all was written, what is.
+    #[test]
+    fn what_is_given_is_what_was_so(steps in prop::collection::vec(step(), 0..50)) {
+        let disk = Disk::default();
+        let mut program = Program::start(&disk, 0);
+        let (mut is, mut at) = (BTreeMap::<String, String>::new(), 0);
+        let mut was = vec![is.clone()];
+        for step in steps {
+            at += 11;
+            match step {
+                Step::Put(key, value) => {
+                    program.put(&key.to_string(), &value.to_string());
+                    is.insert(key.to_string(), value.to_string());
+                }
+                Step::Remove(key) => {
+                    program.values.change([(key.to_string(), KeptChange::Remove)]);
+                    is.remove(&key.to_string());
+                }
+                Step::Keep => drop(program.keep(11)),
+                Step::Is(how) => {
+                    if how == GONE {
+                        *lock(&disk.memory) = Memory::default();
+                        was.push(BTreeMap::new());
+                    }
+                    // Whoever has it open notices that it is gone.
+                    if disk.is.load(Ordering::SeqCst) != GONE {
+                        disk.is.store(how, Ordering::SeqCst);
+                    }
+                }
+                Step::Restart => {
+                    disk.is.store(WELL, Ordering::SeqCst);
+                    program = Program::start(&disk, at);
+                    program.keep(0).unwrap();
+                    is = lock(&program.given).clone();
+                    prop_assert!(was.contains(&is), "{is:?} of {was:?}");
+                    was.clear();
+                }
+                Step::Complete => program.values.complete(|key| is.contains_key(key)),
+            }
+            was.push(is.clone());
+        }
+        let _ = disk.is.compare_exchange(FULL, WELL, Ordering::SeqCst, Ordering::SeqCst);
+        for _ in 0..3 {
+            let _ = program.keep(61);
+        }
+        let mut program = Program::start(&disk, at + 100);
+        program.keep(0).unwrap();
+        prop_assert_eq!(&*lock(&program.given), &is);
+    }
+}

@@ -1,0 +1,124 @@
+//! An origin that is followed, and who is told of it: whatever hears of its keys, shares it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use xds_transport::is_secret;
+use xdstp_client::federation::Held;
+use xdstp_client::state::{KeptValue, State};
+
+use super::contents::{Read, Remembered, shown};
+use super::follower::Follower;
+use super::relayed::{Teller, Told};
+use crate::lock::lock;
+
+/// How long who has the keys may say nothing before what was known before a restart is served.
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
+
+/// What is followed.
+pub(crate) struct Followed<R, T> {
+    pub(crate) follower: Follower<R>,
+    teller: Teller<T>,
+    /// Why a part is not answered.
+    pub(crate) away: BTreeMap<String, String>,
+}
+
+impl<R: Read, T: Told> Followed<R, T> {
+    pub(crate) fn new(follower: Follower<R>, teller: Teller<T>) -> Self {
+        Self { follower, teller, away: BTreeMap::new() }
+    }
+
+    /// Something is followed no more.
+    pub(crate) fn lost(&mut self, why: String) {
+        // What is known stays, and never changes again.
+        self.away.insert(String::new(), why);
+        self.tell();
+    }
+
+    /// Who has the keys had the time to answer: what was known before a restart is served, if he did not.
+    pub(crate) fn fall_back(&mut self) {
+        for part in self.follower.unlisted() {
+            self.away.entry(part.to_owned()).or_insert_with(|| "it has not answered yet".to_owned());
+        }
+        self.follower.fall_back();
+        self.tell();
+    }
+
+    /// A part had these values before a restart. Before anybody is served them there is nothing to be told.
+    fn remember(&mut self, part: &str, all: Vec<Remembered>) {
+        self.follower.remember(part, all);
+        if self.follower.is_due() {
+            self.tell();
+        }
+    }
+
+    pub(crate) fn tell(&mut self) {
+        let words = |(part, why): (&String, &String)| match part.trim_end_matches('/') {
+            "" => why.clone(),
+            part => format!("{part}: {why}"),
+        };
+        let away = self.away.iter().next().map(words);
+        self.teller.tell(&mut self.follower, away);
+    }
+}
+
+/// Where the values of an origin are kept, to survive a restart.
+#[derive(Clone)]
+pub(crate) struct Keeper {
+    state: Arc<State>,
+    /// Of the origin, in the configuration.
+    position: usize,
+    /// What tells its keys from those of other origins.
+    of: Vec<String>,
+    label: String,
+}
+
+impl Keeper {
+    pub(crate) fn new(state: Arc<State>, position: usize, label: &str, of: impl IntoIterator<Item = String>) -> Self {
+        Self { state, position, of: of.into_iter().collect(), label: label.to_owned() }
+    }
+
+    /// Keeps the values of a part from now on, which `of` tells from others beside its name. What was kept of it before is known
+    /// when this returns, or once it can be read: it is read here, or there, and nobody is held up by it.
+    pub(crate) fn keep<R: Read + Clone + Sync, T: Told>(
+        &self,
+        followed: &Arc<Mutex<Followed<R, T>>>,
+        reader: &R,
+        (part, of): (&str, &str),
+    ) {
+        // What is kept has this as long as there is a state.
+        let (weak, reader, name) = (Arc::downgrade(followed), reader.clone(), part.to_owned());
+        let remember = move |kept: Vec<(String, KeptValue)>| {
+            let all = read(&reader, kept);
+            if let Some(followed) = weak.upgrade() {
+                lock(&followed).remember(&name, all);
+            }
+        };
+        let parts: Vec<_> = self.of.iter().map(String::as_str).chain([part, of]).collect();
+        let label = format!("{} {part}", self.label);
+        let kept = self.state.keep_values(self.position, &parts, label.trim_end(), remember);
+        lock(followed).follower.keep(part, kept);
+    }
+}
+
+/// What is good of it still: what is refused is not served, and comes again if it is there.
+fn read<R: Read>(reader: &R, kept: Vec<(String, KeptValue)>) -> Vec<Remembered> {
+    let mut all = Vec::with_capacity(kept.len());
+    for (key, kept) in kept {
+        match reader.read(&key, &kept.value) {
+            // What is to be encrypted was not, or was.
+            Ok(held) if has_secret(&held) != kept.is_secret => {}
+            Ok(held) => all.push(Remembered { key, kept, held }),
+            Err(why) => {
+                tracing::warn!("{}: what was kept of it is left out: {}", key.escape_debug(), shown(&why));
+            }
+        }
+    }
+    all
+}
+
+/// Whether any of these is for nobody to read.
+pub(super) fn has_secret(held: &[Held]) -> bool {
+    held.iter().any(|(type_url, ..)| is_secret(type_url.as_str()))
+}
