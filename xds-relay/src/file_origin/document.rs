@@ -39,7 +39,7 @@ pub(super) fn read(
 ) -> Result<Vec<Result<Placed, Problems>>, Problems> {
     let (root, filled) = root(text, "the file is empty", environment)?;
     let conceal = |problems: Problems| problems.map(|error| filled.conceal(error));
-    let read = read_list(&root, &Reader { descriptors, filled: &filled }).map_err(conceal)?;
+    let read = read_list(&root, &Reader::new(descriptors, &filled)).map_err(conceal)?;
     Ok(read.into_iter().map(|placed| placed.map_err(conceal)).collect())
 }
 
@@ -47,7 +47,7 @@ pub(super) fn read(
 /// is, it is this one.
 pub(super) fn read_value(text: &str, name: Option<&str>, descriptors: &Descriptors) -> Result<Vec<Placed>, Problems> {
     let (root, filled) = root(text, "empty", None)?;
-    let reader = Reader { descriptors, filled: &filled };
+    let reader = Reader::new(descriptors, &filled);
     if root.entry("resources").is_some() {
         return read_list(&root, &reader)?.into_iter().collect();
     }
@@ -57,12 +57,13 @@ pub(super) fn read_value(text: &str, name: Option<&str>, descriptors: &Descripto
 
 /// One resource.
 pub(super) fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<FileResource, Problems> {
-    read_named(entry, &Reader { descriptors, filled: &FilledIn::default() }, None)
+    read_named(entry, &Reader::new(descriptors, &FilledIn::default()), None)
 }
 
 /// Whether a message is one of its type, whatever it is.
 pub(super) fn check(message: &Node, descriptors: &Descriptors) -> Result<(), Problems> {
-    let reader = Reader { descriptors, filled: &FilledIn::default() };
+    let filled = FilledIn::default();
+    let reader = Reader::new(descriptors, &filled);
     let refused = reader.refusals(&reader.message(message)?, message, None);
     if refused.is_empty() { Ok(()) } else { Err(refused) }
 }

@@ -1,6 +1,6 @@
 //! What files take from the environment, where their origin says that they may.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +9,8 @@ use super::problems::Problems;
 use crate::config::{Filled, fill_in};
 use crate::yaml::{Error, Node, Position};
 
+/// How much of the environment a document may take: a short text could ask for a long value very often.
+const MOST_BYTES: usize = 16 << 20;
 /// So short a value is no secret, and would be found in every word.
 const SHORTEST: usize = 4;
 
@@ -42,13 +44,22 @@ impl Environment {
     /// What is not there, and what is no variable, up to a bound.
     pub(super) fn fill_in(&self, root: &mut Node) -> Result<FilledIn, Problems> {
         let variables = RefCell::new(BTreeMap::new());
+        let taken = Cell::new(0_usize);
         let variable = |name: &str| {
             let value = (self.0)(name)?;
+            taken.set(taken.get().saturating_add(value.len()));
+            if taken.get() > MOST_BYTES {
+                return Some(String::new());
+            }
             variables.borrow_mut().insert(name.to_owned(), value.clone());
             Some(value)
         };
         let mut filled = Vec::new();
         let errors = fill_in(root, &variable, &mut filled);
+        if taken.get() > MOST_BYTES {
+            let reason = format!("its values take more than {MOST_BYTES} bytes from the environment");
+            return Err(Error::new(root.position, reason).into());
+        }
         if !errors.is_empty() {
             return Err(errors.into_iter().collect());
         }

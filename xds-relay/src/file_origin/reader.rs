@@ -1,5 +1,7 @@
 //! One message of a document, and what of it breaks a rule.
 
+use std::cell::Cell;
+
 use prost_reflect::{DeserializeOptions, DynamicMessage, ReflectMessage};
 
 use super::descriptors::Descriptors;
@@ -10,13 +12,22 @@ use super::secrets;
 use super::validate::{Found, PathStep, Refusal};
 use crate::yaml::{Content, Error, Node};
 
+/// How many values are told that break a rule. When there are as many, one is told of each further resource.
+const MOST: usize = 1000;
+
 /// What the messages of a document are read with.
 pub(super) struct Reader<'a> {
-    pub(super) descriptors: &'a Descriptors,
-    pub(super) filled: &'a FilledIn,
+    descriptors: &'a Descriptors,
+    filled: &'a FilledIn,
+    /// How many values that break a rule may still be told.
+    left: Cell<usize>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    pub(super) fn new(descriptors: &'a Descriptors, filled: &'a FilledIn) -> Self {
+        Self { descriptors, filled, left: Cell::new(MOST) }
+    }
+
     pub(super) fn message(&self, body: &Node) -> Result<DynamicMessage, Error> {
         let strict = DeserializeOptions::new().deny_unknown_fields(true);
         let any = DynamicMessage::deserialize_with_options(self.descriptors.any.clone(), body, &strict)
@@ -38,7 +49,10 @@ impl Reader<'_> {
             .map_or_else(|| format!("in a {kind} without a name"), |name| format!("in {kind} `{name}`"));
         let is_secret = xds_transport::is_secret(message_type.full_name());
         let told = |refusal| self.told(refusal, body, is_secret, &of);
-        validator.refusals(message).into_iter().map(told).collect::<Problems>().in_order()
+        let refusals = validator.refusals(message);
+        let most = self.left.get().max(1);
+        self.left.set(self.left.get().saturating_sub(refusals.len()));
+        refusals.into_iter().take(most).map(told).collect::<Problems>().in_order()
     }
 
     fn told(&self, Refusal { path, expected, found }: Refusal, body: &Node, is_secret: bool, of: &str) -> Error {

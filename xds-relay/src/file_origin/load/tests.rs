@@ -200,3 +200,25 @@ fn files_of_directories_below_are_read_where_they_are_looked_for() {
     assert_eq!(error.file, path("b/c/a.yaml"), "{error}");
     assert!(error.reason.contains(&path("a.yaml").display().to_string()), "{error}");
 }
+
+#[test]
+fn what_a_document_takes_from_the_environment_and_what_is_told_of_it_is_bounded() {
+    static LONG: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "x".repeat(1 << 20));
+    let environment = Environment::new(|_| Some(LONG.clone()));
+    let descriptors = Descriptors::built_in().unwrap().with_validation();
+    let text = |often: usize| resources(&vec!["'${A}'"; often].iter().map(|one| &**one).collect::<Vec<_>>());
+    let told = |often| match document::read(&text(often), &descriptors, Some(&environment)) {
+        Ok(_) => None,
+        Err(problems) => problems.iter().next().map(|error| error.reason.clone()),
+    };
+    assert_eq!(told(16), None);
+    assert_eq!(told(17).unwrap(), "its values take more than 16777216 bytes from the environment");
+
+    let hosts = vec!["{ name: a }"; 150].join(", ");
+    let route =
+        format!("{{ \"@type\": x/envoy.config.route.v3.RouteConfiguration, name: r, virtual_hosts: [{hosts}] }}");
+    let read = document::read(&resources(&[&*route; 20]), &descriptors, None).unwrap_or_default();
+    let told: Vec<_> =
+        read.into_iter().map(|placed| placed.err().map_or(0, |problems| problems.iter().count())).collect();
+    assert_eq!((told.len(), &told[..10], &told[10..]), (20, &[100; 10][..], &[1; 10][..]), "none of them is served");
+}

@@ -86,6 +86,21 @@ mod tests {
         assert!(!decide(&[("a", 1)], None), "nobody knows when");
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn what_a_file_was_taken_out_of_says_when_or_what_is_around_that() {
+        let directory = tempfile::tempdir().unwrap();
+        let sub = directory.path().join("sub");
+        std::fs::create_dir(&sub).unwrap();
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        for (path, seconds) in [(sub.as_path(), 1), (directory.path(), 2)] {
+            std::fs::File::open(path).unwrap().set_modified(at(seconds)).unwrap();
+        }
+        let of = |file: &str| changed(&directory.path().join(file), directory.path());
+        assert_eq!([of("sub/a"), of("a"), of("gone/b/a")], [1, 2, 2].map(|seconds| Some(at(seconds))));
+        assert_eq!(changed(&directory.path().join("a"), &directory.path().join("gone")), None);
+    }
+
     fn held(held: &[(&str, usize)]) -> Counts {
         held.iter().map(|(file, count)| (PathBuf::from(file), *count)).collect()
     }
