@@ -27,6 +27,7 @@ mod error;
 mod etcd;
 mod example_mesh;
 mod fields;
+mod files;
 mod glob;
 mod kubernetes;
 mod limits;
@@ -50,6 +51,9 @@ mod traces;
 mod values;
 mod written;
 
+#[cfg(feature = "file-origin")]
+pub(crate) use self::environment::Filled;
+pub(crate) use self::environment::fill_in;
 pub(crate) use self::limits::LIMITS;
 pub use self::{
     address::{Address, ServerAddress},
@@ -60,6 +64,7 @@ pub use self::{
     error::ConfigError,
     etcd::{Etcd, EtcdUser},
     example_mesh::{EXAMPLE, ExampleMesh},
+    files::FileReading,
     glob::{Glob, PatternError},
     kubernetes::{Kubernetes, KubernetesKind},
     limits::Limits,
@@ -287,7 +292,9 @@ impl Config {
         yaml::parse(text)
             .and_then(|root| {
                 let mut root = root.unwrap_or_else(yaml::Node::empty);
-                environment::fill_in(&mut root, variable, &mut filled)?;
+                if let Some(first) = fill_in(&mut root, variable, &mut filled).into_iter().next() {
+                    return Err(first);
+                }
                 read::config(&root, file.parent().unwrap_or(Path::new("")))
             })
             .map_err(|error| ConfigError::in_document(file, environment::hide(error, &filled)))

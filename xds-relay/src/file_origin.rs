@@ -18,6 +18,9 @@
 //! `0777` without quotes), and so is a pair of `\u` escapes for one character beyond the basic plane: write the
 //! character.
 //!
+//! What Envoy would refuse for its values is an error where [`Descriptors::with_validation`] says so, as it is for an origin of a
+//! configuration.
+//!
 //! This is the only part of the relay that knows Envoy's types, by reflection over [`Descriptors`]. [`load`] reads a
 //! directory, [`Watch`] reports its changes, and [`Descriptors::to_json`] is the way back.
 //!
@@ -45,24 +48,30 @@ mod decode;
 mod descriptors;
 mod document;
 mod encode;
+mod environment;
 mod error;
+mod files;
 mod held;
 mod import;
 mod load;
 mod name;
+mod problems;
+mod reader;
 mod redact;
 mod resource;
 mod secrets;
 mod served;
+mod validate;
 mod watch;
 mod wrapper;
 
 pub use self::descriptors::{Descriptors, DescriptorsError};
 pub use self::error::FileError;
+pub use self::files::resource_files;
 pub(crate) use self::held::held;
 pub use self::import::{Import, ImportedFile, import, import_file};
 pub(crate) use self::load::{LoadedOrigin, descriptors_of, load_origin, load_text, load_value};
-pub use self::load::{load, load_embedded, resource_files};
+pub use self::load::{load, load_embedded};
 pub(crate) use self::redact::without_secrets;
 pub use self::resource::FileResource;
 pub(crate) use self::served::Served;

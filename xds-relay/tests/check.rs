@@ -154,3 +154,42 @@ fn a_directory_for_the_state_is_tried_and_left_as_it_was() {
         let _ = fs::create_dir(kept);
     }
 }
+
+#[test]
+fn files_are_held_to_rules_filled_in_and_looked_for_as_their_origin_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    fs::create_dir_all(path("mesh/below")).unwrap();
+    let cluster = |name: &str, more: &str| {
+        let cluster = "\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster";
+        format!("resources: [{{ {cluster}, name: '{name}'{more} }}]\n")
+    };
+    fs::write(path("mesh/below/bad.yaml"), cluster("b", ", connect_timeout: 0s")).unwrap();
+    fs::write(path("mesh/a.yaml"), cluster("${THERE}", "")).unwrap();
+    let check = |fields: &str| {
+        let config = path("relay.yaml");
+        fs::write(&config, format!("admin: none\norigins: [{{ name: a, files: mesh{fields} }}]\n")).unwrap();
+        let mut relay = Command::new(env!("CARGO_BIN_EXE_xds-relay"));
+        relay.arg("--check").arg("--config").arg(&config).env("THERE", "here").env_remove("ABSENT");
+        let output = relay.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap().replace(&format!("{}/", directory.path().display()), "");
+        (output.status.code(), said, String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, said, found) = check("");
+    assert!(code == Some(0) && said.is_empty() && found.contains("1 Cluster"), "{said}{found}");
+    let told = "xds-relay: origin \"a\": mesh/below/bad.yaml:1:105: resources[0].connect_timeout: expected more than 0s, \
+                found 0s; in Cluster `b`\n";
+    assert_eq!(check(", sub_directories: true").1, told);
+    let (code, said, found) = check(", sub_directories: true, validate: false, environment: true");
+    assert!(code == Some(0) && found.contains("2 Cluster"), "{said}{found}");
+    fs::write(path("mesh/a.yaml"), cluster("${ABSENT}", "")).unwrap();
+    let (code, said, _) = check(", environment: true");
+    let told =
+        "mesh/a.yaml:1:83: resources[0].name: `${ABSENT}`: the environment has no ABSENT, and there is no default\n";
+    assert_eq!((code, said), (Some(2), format!("xds-relay: origin \"a\": {told}")));
+    for field in ["validate", "environment", "sub_directories"] {
+        let config = format!("origins: [{{ name: a, server: 'a:1', {field}: true }}]");
+        let said = fault_of(directory.path(), &config);
+        assert!(said.contains(&format!("origins[0].{field}: only an origin with files reads files")), "{said}");
+    }
+}

@@ -6,7 +6,7 @@ use std::{fs, path::Path, time::Duration};
 
 use xds_relay::{
     Config, ConfigError, ExampleMesh,
-    config::{NodeField, OriginKind, ReadyWhen, Secrets, Unknown, XdstpStreams},
+    config::{FileReading, NodeField, OriginKind, ReadyWhen, Secrets, Unknown, XdstpStreams},
 };
 use xds_transport::Protocol;
 
@@ -106,6 +106,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, m
         OriginKind::Files {
             directory: directory.path().join("resources"),
             descriptors: Some(directory.path().join("envoy.bin")),
+            reading: FileReading::default(),
         },
         "relative paths start where the file is"
     );

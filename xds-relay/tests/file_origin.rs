@@ -349,3 +349,134 @@ async fn a_relay_says_what_its_files_hold() {
     let [content] = &relay.file_contents()[..] else { panic!("one origin of files") };
     assert_eq!((content.origin.as_str(), content.resources[CLUSTER]), ("mesh", 1));
 }
+
+/// What is said of this text where rules are applied, a line for each.
+fn refused(text: &str) -> Vec<String> {
+    let error = load_embedded(&[("a.yaml", text)], &descriptors().with_validation()).unwrap_err();
+    error.to_string().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn what_envoy_would_refuse_for_its_values_is_told_at_once_with_places() {
+    let text = r#"resources:
+- "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+  name: routes
+  virtual_hosts:
+  - name: ""
+    domains: []
+    retry_policy: { num_retries: 1, retry_back_off: { base_interval: 0s } }
+  - name: b
+    domains: ["*"]
+    routes:
+    - { route: { cluster: c } }
+- "@type": type.googleapis.com/envoy.config.listener.v3.Listener
+  name: front
+  address: { socketAddress: { address: 127.0.0.1, portValue: 99999 } }
+  filter_chains:
+  - filters:
+    - name: http
+      typed_config:
+        "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+        codec_type: 77
+        stat_prefix: ""
+        rds: { route_config_name: routes }
+- name: wrapped
+  resource:
+    "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+    connect_timeout: 0s
+    typed_extension_protocol_options:
+      a.b: { "@type": type.googleapis.com/envoy.config.core.v3.HeaderValue, key: "" }
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: good
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: unreadable
+  type: BOGUS
+"#;
+    let told = [
+        "5:11: resources[0].virtual_hosts[0].name: expected at least 1 character, found none; in RouteConfiguration `routes`",
+        "6:14: resources[0].virtual_hosts[0].domains: expected at least 1 item, found none; in RouteConfiguration `routes`",
+        "7:70: resources[0].virtual_hosts[0].retry_policy.retry_back_off.base_interval: expected more than 0s, found 0s; \
+         in RouteConfiguration `routes`",
+        "11:7: resources[0].virtual_hosts[1].routes[0].match: expected a value, found none; in RouteConfiguration `routes`",
+        "14:62: resources[1].address.socket_address.port_value: expected at most 65535, found 99999; in Listener `front`",
+        "20:21: resources[1].filter_chains[0].filters[0].typed_config.codec_type: expected a value of CodecType, found 77; \
+         in Listener `front`",
+        "21:22: resources[1].filter_chains[0].filters[0].typed_config.stat_prefix: expected at least 1 character, found none; \
+         in Listener `front`",
+        "25:5: resources[2].resource.name: expected at least 1 character, found none; in Cluster `wrapped`",
+        "26:22: resources[2].resource.connect_timeout: expected more than 0s, found 0s; in Cluster `wrapped`",
+        "28:82: resources[2].resource.typed_extension_protocol_options[\"a.b\"].key: expected at least 1 character, found none; \
+         in Cluster `wrapped`",
+    ];
+    let refused = refused(text);
+    assert_eq!(refused[..10], told.map(|line| format!("a.yaml:{line}")));
+    assert!(refused[10].starts_with("a.yaml:33:9: resources[4].type: unrecognized enum value 'BOGUS'"), "{refused:?}");
+    assert_eq!(refused.len(), 11);
+}
+
+#[test]
+fn a_name_that_is_not_there_is_told_once() {
+    let cluster = "resources:\n- {\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster}\n";
+    let told = "a.yaml:2:3: resources[0].name: expected at least 1 character, found none; in a Cluster without a name";
+    assert_eq!(refused(cluster), [told]);
+    let any = "resources:\n- resource: {\"@type\": type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint, load_balancing_weight: 0}\n";
+    let both = refused(any);
+    assert!(both.len() == 2 && both[1].contains("the resource has no name"), "{both:?}");
+}
+
+#[test]
+fn nothing_secret_is_told_of_a_value_that_is_refused() {
+    let text = r#"resources:
+- "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret
+  name: s
+  validation_context: { trust_chain_verification: 77 }
+"#;
+    let told = refused(text);
+    assert!(
+        told.len() == 1 && told[0].contains("expected a value of TrustChainVerification; in Secret `s`"),
+        "{told:?}"
+    );
+    let text = r#"resources:
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: a
+  health_checks:
+  - timeout: 1s
+    interval: 1s
+    unhealthy_threshold: 1
+    healthy_threshold: 1
+    http_health_check:
+      path: "/"
+      request_headers_to_add: [{ header: { key: authorization, value: "Bearer sesame\n" } }]
+"#;
+    let told = refused(text);
+    assert!(
+        told.len() == 1 && told[0].contains("header.value: expected no NUL") && !told[0].contains("sesame"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn the_examples_keep_the_rules_and_are_the_same_resources() {
+    let validating = descriptors().with_validation();
+    assert_eq!(load_embedded(EXAMPLE, &validating).unwrap(), load_embedded(EXAMPLE, &descriptors()).unwrap());
+    // What was packed for the registry has the crate alone.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for file in ["deploy/kustomize/overlays/replicas/mesh.yaml", "xds-relay/example/mesh/front.yaml"] {
+        let Ok(text) = std::fs::read_to_string(root.join(file)) else { continue };
+        let read = load_embedded(&[(file, &text)], &validating).unwrap_or_else(|error| panic!("{error}"));
+        assert!(!read.is_empty(), "{file}");
+    }
+}
+
+#[test]
+fn a_million_errors_take_no_more_than_their_bound() {
+    let entry = "{ name: \"\", domains: [] }";
+    let hosts = vec![entry; 20_000].join(", ");
+    let route = format!(
+        "- {{ \"@type\": type.googleapis.com/envoy.config.route.v3.RouteConfiguration, name: r, virtual_hosts: [{hosts}] }}\n"
+    );
+    let text = format!("resources:\n{}", route.repeat(11));
+    let error = load_embedded(&[("a.yaml", &text)], &descriptors().with_validation()).unwrap_err();
+    assert_eq!(error.others.len(), 999);
+    assert_eq!(error.to_string().lines().last(), Some("and at least 980 others"));
+}

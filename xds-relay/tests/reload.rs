@@ -226,3 +226,28 @@ fn values_come_from_the_environment_of_the_process() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains(":4:13: node.id: `${POD_NAME}`: the environment has no POD_NAME"), "{said}");
 }
+
+#[tokio::test]
+async fn files_that_envoy_would_refuse_are_told_whole_and_what_was_served_stays() {
+    let (directory, file) = file(&config("").replace("files: mesh", "files: mesh, sub_directories: true"));
+    serve(directory.path(), 1);
+    let relay = Relay::start(&file);
+    let mut watch = relay.watch();
+    put(&mut watch).await;
+    fs::create_dir(directory.path().join("mesh/below")).unwrap();
+    let cluster = |name: &str| format!("{{ \"@type\": {CLUSTERS}, name: {name}, connect_timeout: 0s, lb_policy: 77 }}");
+    let bad = format!("resources:\n- {}\n- {}\n", cluster("b"), cluster("c"));
+    fs::write(directory.path().join("mesh/below/bad.yaml"), bad).unwrap();
+    for (line, path) in
+        [(2, "[0].connect_timeout"), (2, "[0].lb_policy"), (3, "[1].connect_timeout"), (3, "[1].lb_policy")]
+    {
+        let said = relay.says("expected");
+        assert!(said.contains(&format!("mesh/below/bad.yaml:{line}:")) && said.contains(path), "{said}");
+    }
+    relay.says("files are not good: the last good state is kept");
+    assert!(relay.counts("file_reloads_total{origin=\"mesh\",result=\"failed\"} 1"));
+    fs::remove_dir_all(directory.path().join("mesh/below")).unwrap();
+    serve(directory.path(), 2);
+    relay.says("files changed");
+    put(&mut watch).await;
+}

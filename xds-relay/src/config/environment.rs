@@ -5,40 +5,45 @@
 use crate::yaml::{Content, Error, Node, Position};
 
 /// A value with something of the environment in it.
-pub(super) struct Filled {
-    position: Position,
-    written: String,
-    value: String,
+pub(crate) struct Filled {
+    pub(crate) position: Position,
+    pub(crate) written: String,
+    pub(crate) value: String,
 }
 
+/// How many errors are told. Values are filled in no further then.
+const MOST: usize = 100;
 const EXPECTED: &str = "expected ${NAME} or ${NAME:-default}; $${ stands for ${ itself";
 
-/// Fills in all values, and says which it were.
-///
-/// # Errors
-/// A variable is not set and has no default, or something begins like one and is none.
-pub(super) fn fill_in(
+/// Fills in all values, and says which it were. What is wrong: a variable is not set and has no default, or something begins
+/// like one and is none.
+pub(crate) fn fill_in(
     node: &mut Node,
     variable: &dyn Fn(&str) -> Option<String>,
     filled: &mut Vec<Filled>,
-) -> Result<(), Error> {
+) -> Vec<Error> {
     let position = node.position;
     match &mut node.content {
-        Content::Plain(text) | Content::Text(text) => {
-            if text.contains("${") {
-                let value = expanded(text, variable).map_err(|problem| Error::new(position, problem))?;
+        Content::Plain(text) | Content::Text(text) if text.contains("${") => match expanded(text, variable) {
+            Ok(value) => {
                 filled.push(Filled { position, written: std::mem::replace(text, value.clone()), value });
+                Vec::new()
             }
-            Ok(())
-        }
+            Err(problem) => vec![Error::new(position, problem)],
+        },
+        Content::Plain(_) | Content::Text(_) => Vec::new(),
         Content::Sequence(items) => {
-            let mut items = items.iter_mut().enumerate();
-            items
-                .try_for_each(|(index, item)| fill_in(item, variable, filled).map_err(|error| error.under_index(index)))
+            let errors = items.iter_mut().enumerate().flat_map(|(index, item)| {
+                fill_in(item, variable, filled).into_iter().map(move |error| error.under_index(index))
+            });
+            errors.take(MOST).collect()
         }
-        Content::Mapping(entries) => entries
-            .iter_mut()
-            .try_for_each(|(key, value)| fill_in(value, variable, filled).map_err(|error| error.under_key(&key.text))),
+        Content::Mapping(entries) => {
+            let errors = entries.iter_mut().flat_map(|(key, value)| {
+                fill_in(value, variable, filled).into_iter().map(|error| error.under_key(&key.text))
+            });
+            errors.take(MOST).collect()
+        }
     }
 }
 

@@ -60,6 +60,9 @@ pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "etcd",
     "kubernetes",
     "descriptors",
+    "validate",
+    "environment",
+    "sub_directories",
     "authorities",
 ];
 pub(super) const ORIGIN_TLS_FIELDS: &[&str] = &["ca", "certificate", "key", "server_name"];

@@ -9,8 +9,8 @@ use xds_transport::{Dialect, Protocol};
 use super::own_address::OwnAddresses;
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_DRAIN_DELAY, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Etcd, KnownIn, Kubernetes, Limits, ListenTls, LogFilter, Node, Origin, OriginKind,
-    OriginTls, ReadyWhen, ServerAddress, Unknown, XdstpStreams,
+    DEFAULT_STREAMS_PER_CONNECTION, Etcd, FileReading, KnownIn, Kubernetes, Limits, ListenTls, LogFilter, Node, Origin,
+    OriginKind, OriginTls, ReadyWhen, ServerAddress, Unknown, XdstpStreams,
 };
 use super::{clients, rollout, rules};
 
@@ -195,7 +195,8 @@ impl Origin {
 
     /// A directory of resource files, whose types are built in.
     pub fn files(name: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
-        Self::new(name, OriginKind::Files { directory: directory.into(), descriptors: None })
+        let reading = FileReading::default();
+        Self::new(name, OriginKind::Files { directory: directory.into(), descriptors: None, reading })
     }
 
     /// Keys of etcd, whose types are built in.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use xds_transport::Protocol;
 
-use super::{Etcd, Kubernetes, ServerAddress};
+use super::{Etcd, FileReading, Kubernetes, ServerAddress};
 
 /// What an origin is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub enum OriginKind {
         directory: PathBuf,
         /// A descriptor set to use in place of the built-in one.
         descriptors: Option<PathBuf>,
+        /// What is made of the files.
+        reading: FileReading,
     },
     /// Keys of etcd that people and programs put resources under.
     Etcd {
@@ -77,9 +79,15 @@ impl OriginKind {
     #[must_use]
     pub fn files(&self) -> Option<(&Path, Option<&Path>)> {
         match self {
-            Self::Files { directory, descriptors } => Some((directory, descriptors.as_deref())),
+            Self::Files { directory, descriptors, .. } => Some((directory, descriptors.as_deref())),
             Self::Server { .. } | Self::Etcd { .. } | Self::Kubernetes { .. } | Self::Embedded => None,
         }
+    }
+
+    /// How its files are read; the default, if it has none.
+    #[cfg(feature = "file-origin")]
+    pub(crate) fn file_reading(&self) -> FileReading {
+        if let Self::Files { reading, .. } = self { *reading } else { FileReading::default() }
     }
 
     /// The cluster and the descriptors, if it is etcd: it is followed.

@@ -12,8 +12,8 @@ use xdstp_client::UnixAddress;
 
 use super::{
     Config, DEFAULT_DRAIN, DEFAULT_DRAIN_DELAY, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Locality, LogFilter, LogFilterError, Node, NodeField, Orders, Origin, OriginKind,
-    ServerAddress, Unknown, XdstpStreams,
+    DEFAULT_STREAMS_PER_CONNECTION, FileReading, Locality, LogFilter, LogFilterError, Node, NodeField, Orders, Origin,
+    OriginKind, ServerAddress, Unknown, XdstpStreams,
     aggregation::aggregation,
     clients,
     etcd::etcd,
@@ -240,6 +240,9 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Resul
         belongs_elsewhere("files", "an origin has a server or files, not both; expected two origins")?;
         belongs_elsewhere("descriptors", "only an origin with files, or in etcd or kubernetes, has descriptors")?;
     }
+    if !is_files {
+        FileReading::refuse(node)?;
+    }
     const ONE: &str = "an origin is one of a server, files, etcd and kubernetes; expected another origin";
     if is_server || is_files {
         belongs_elsewhere("etcd", ONE)?;
@@ -275,7 +278,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Resul
     let kubernetes = node.field("kubernetes", |node| kubernetes(node, &file))?;
     let descriptors = node.field("descriptors", file)?;
     match (files, etcd, kubernetes) {
-        (Some(directory), ..) => Ok(OriginKind::Files { directory, descriptors }),
+        (Some(directory), ..) => Ok(OriginKind::Files { directory, descriptors, reading: FileReading::read(node)? }),
         (None, Some(etcd), _) => Ok(OriginKind::Etcd { etcd, descriptors }),
         (None, None, Some(kubernetes)) => Ok(OriginKind::Kubernetes { kubernetes, descriptors }),
         (None, None, None) => node.refuse(

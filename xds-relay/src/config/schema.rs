@@ -151,6 +151,7 @@ fn of_origin(schema: &Schema, field: &str) -> Value {
         "dynamic_parameters" => one_of(&["final", "draft"]),
         "keepalive" => duration(),
         "streams_per_connection" => number(),
+        "validate" | "environment" | "sub_directories" => flag(),
         _ => text(),
     }
 }

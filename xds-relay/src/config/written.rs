@@ -239,10 +239,13 @@ fn origin(origin: &Origin) -> Result<Value, Unwritten> {
             ("streams_per_connection", Some(json!(streams_per_connection))),
             authorities,
         ])),
-        OriginKind::Files { directory, descriptors } => Ok(some([
+        OriginKind::Files { directory, descriptors, reading } => Ok(some([
             name,
             ("files", Some(path(directory)?)),
             ("descriptors", descriptors.as_deref().map(path).transpose()?),
+            ("validate", Some(json!(reading.validate))),
+            ("environment", Some(json!(reading.environment))),
+            ("sub_directories", Some(json!(reading.sub_directories))),
             authorities,
         ])),
         OriginKind::Etcd { etcd, descriptors } => Ok(some([
@@ -325,6 +328,7 @@ mod tests {
             json!({ "server": "http://b:1/", "tls": { "ca": file, "certificate": file, "key": file, "server_name": "b" } }),
             json!({ "servers": ["http://b:1/", "http://c:1/"] }),
             json!({ "files": directory.path(), "descriptors": file }),
+            json!({ "files": directory.path(), "validate": false, "environment": true, "sub_directories": true }),
             json!({ "etcd": { "endpoints": ["http://b:1/"], "prefix": "x/" }, "descriptors": file }),
             json!({ "etcd": {
                 "endpoints": ["https://b:1/", "https://c:1/"], "prefix": "x/", "tls": { "server_name": "b" },

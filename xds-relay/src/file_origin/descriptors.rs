@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use flate2::read::GzDecoder;
 use prost::Message as _;
@@ -10,6 +11,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use xds_transport::wire::Any;
 
 use super::encode::type_of;
+use super::validate::{Options, Validator};
 
 /// Made by `cargo xtask descriptor`.
 const BUILT_IN: &[u8] = include_bytes!("../../descriptors/envoy-types-0.7.7.binpb.gz");
@@ -24,6 +26,9 @@ pub(super) const ANY: &str = "google.protobuf.Any";
 pub struct Descriptors {
     pub(super) pool: DescriptorPool,
     pub(super) any: MessageDescriptor,
+    options: Arc<Options>,
+    /// There is one if the rules in the options are applied.
+    pub(super) validator: Option<Arc<Validator>>,
 }
 
 /// A descriptor set cannot be used.
@@ -68,6 +73,25 @@ impl Descriptors {
         Self::decode(&bytes).map_err(|source| DescriptorsError::Invalid { file: file.display().to_string(), source })
     }
 
+    /// The same types, whose resources must keep the rules of `validate.proto` that are options in the set, as Envoy has it:
+    /// what breaks one is an error of [`load`](super::load()) and of all else that reads texts. Without this they are not looked
+    /// at.
+    ///
+    /// ```
+    /// use xds_relay::file_origin::{Descriptors, load_embedded};
+    ///
+    /// let descriptors = Descriptors::built_in()?.with_validation();
+    /// let text = r#"resources: [{"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: ""}]"#;
+    /// let error = load_embedded(&[("a.yaml", text)], &descriptors).unwrap_err();
+    /// assert_eq!(error.path, "resources[0].name");
+    /// assert_eq!(error.reason, "expected at least 1 character, found none; in a Cluster without a name");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_validation(self) -> Self {
+        Self { validator: Some(Arc::new(Validator::new(self.options.clone()))), ..self }
+    }
+
     /// Whether an encoded `Any` holds a message of its type, or of one that is not known here.
     pub(crate) fn reads(&self, any: &[u8]) -> bool {
         let Ok(Any { type_url, value }) = Any::decode(any) else { return false };
@@ -86,7 +110,8 @@ impl Descriptors {
         }
         let pool = DescriptorPool::decode(set.as_slice())?;
         let any = pool.get_message_by_name(ANY).ok_or_else(|| format!("{ANY} is missing"))?;
-        Ok(Self { pool, any })
+        let options = Arc::new(Options::read(&set)?);
+        Ok(Self { pool, any, options, validator: None })
     }
 }
 

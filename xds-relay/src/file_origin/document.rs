@@ -3,12 +3,15 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use prost_reflect::{DeserializeOptions, DynamicMessage, Kind, MessageDescriptor, ReflectMessage, Value};
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, ReflectMessage, Value};
 use serde::Deserialize;
 use xds_transport::TypeRules;
 
 use super::descriptors::Descriptors;
-use super::encode::{encode, unpack};
+use super::encode::encode;
+use super::environment::{Environment, FilledIn};
+use super::problems::Problems;
+use super::reader::Reader;
 use super::resource::FileResource;
 use super::wrapper::{self, Beside};
 use super::{name, secrets};
@@ -29,58 +32,75 @@ pub(super) struct Placed {
 }
 
 /// Reads the text of a file: each resource, or what is wrong with it. One that is not good says nothing of the others.
-pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Result<Placed, yaml::Error>>, yaml::Error> {
-    read_list(&root(text, "the file is empty")?, descriptors)
+pub(super) fn read(
+    text: &str,
+    descriptors: &Descriptors,
+    environment: Option<&Environment>,
+) -> Result<Vec<Result<Placed, Problems>>, Problems> {
+    let (root, filled) = root(text, "the file is empty", environment)?;
+    let conceal = |problems: Problems| problems.map(|error| filled.conceal(error));
+    let read = read_list(&root, &Reader::new(descriptors, &filled)).map_err(conceal)?;
+    Ok(read.into_iter().map(|placed| placed.map_err(conceal)).collect())
 }
 
 /// Reads a text that is a resource as the list in a file has it, or such a list. Where there is no name in a resource that is all there
 /// is, it is this one.
-pub(super) fn read_value(
-    text: &str,
-    name: Option<&str>,
-    descriptors: &Descriptors,
-) -> Result<Vec<Placed>, yaml::Error> {
-    let root = root(text, "empty")?;
+pub(super) fn read_value(text: &str, name: Option<&str>, descriptors: &Descriptors) -> Result<Vec<Placed>, Problems> {
+    let (root, filled) = root(text, "empty", None)?;
+    let reader = Reader::new(descriptors, &filled);
     if root.entry("resources").is_some() {
-        return read_list(&root, descriptors)?.into_iter().collect();
+        return read_list(&root, &reader)?.into_iter().collect();
     }
-    let resource = read_named(&root, descriptors, name)?;
+    let resource = read_named(&root, &reader, name)?;
     Ok(vec![Placed { resource, position: root.position, path: String::new() }])
 }
 
-fn root(text: &str, empty: &str) -> Result<Node, yaml::Error> {
-    let root = yaml::parse(text).map_err(secrets::hide_in_syntax)?;
-    root.ok_or_else(|| yaml::Error::new(Position::default(), empty))
+/// One resource.
+pub(super) fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<FileResource, Problems> {
+    read_named(entry, &Reader::new(descriptors, &FilledIn::default()), None)
 }
 
-fn read_list(root: &Node, descriptors: &Descriptors) -> Result<Vec<Result<Placed, yaml::Error>>, yaml::Error> {
+/// Whether a message is one of its type, whatever it is.
+pub(super) fn check(message: &Node, descriptors: &Descriptors) -> Result<(), Problems> {
+    let filled = FilledIn::default();
+    let reader = Reader::new(descriptors, &filled);
+    let refused = reader.refusals(&reader.message(message)?, message, None);
+    if refused.is_empty() { Ok(()) } else { Err(refused) }
+}
+
+fn root(text: &str, empty: &str, environment: Option<&Environment>) -> Result<(Node, FilledIn), Problems> {
+    let root = yaml::parse(text).map_err(secrets::hide_in_syntax)?;
+    let mut root = root.ok_or_else(|| yaml::Error::new(Position::default(), empty))?;
+    let filled = environment.map(|environment| environment.fill_in(&mut root)).transpose()?;
+    Ok((root, filled.unwrap_or_default()))
+}
+
+fn read_list(root: &Node, reader: &Reader<'_>) -> Result<Vec<Result<Placed, Problems>>, Problems> {
     let resources =
         root.entry("resources").ok_or_else(|| yaml::Error::new(root.position, "there is no list `resources`"))?;
     allow_only(root, RESPONSE_KEYS)?;
-    let each = |entry: &Node| Ok((read_entry(entry, descriptors), entry.position));
+    let each = |entry: &Node| Ok((read_named(entry, reader, None), entry.position));
     let entries = resources.items(each).map_err(|error| error.under_key("resources"))?;
-    let placed = |(index, (read, position)): (usize, (Result<FileResource, yaml::Error>, Position))| match read {
+    let placed = |(index, (read, position)): (usize, (Result<FileResource, Problems>, Position))| match read {
         Ok(resource) => Ok(Placed { resource, position, path: format!("resources[{index}]") }),
-        Err(error) => Err(error.under_index(index).under_key("resources")),
+        Err(problems) => Err(problems.under_index(index).under_key("resources")),
     };
     Ok(entries.into_iter().enumerate().map(placed).collect())
 }
 
-/// One resource.
-pub(super) fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<FileResource, yaml::Error> {
-    read_named(entry, descriptors, None)
-}
-
-/// The same, which has this name where none is in it.
-fn read_named(entry: &Node, descriptors: &Descriptors, otherwise: Option<&str>) -> Result<FileResource, yaml::Error> {
+/// A resource, which has this name where none is in it.
+fn read_named(entry: &Node, reader: &Reader<'_>, otherwise: Option<&str>) -> Result<FileResource, Problems> {
     let wrapped = match entry.entry("@type") {
         Some(node) => read_type(node)? == wrapper::TYPE,
         None => true,
     };
     if !wrapped {
-        let mut message = read_message(entry, descriptors)?;
-        let held = held_name(&mut message, entry, otherwise)?.or(otherwise.map(str::to_owned));
-        return finish(message, held, Beside::default(), entry.position);
+        let mut message = reader.message(entry)?;
+        let held = held_name(&mut message, entry, otherwise)?;
+        let refused = reader.refusals(&message, entry, held.as_deref());
+        let message_type = message.descriptor();
+        let name = held.or(otherwise.map(str::to_owned));
+        return unless(refused, &message_type, finish(message, name, Beside::default(), entry.position));
     }
 
     let body = entry
@@ -88,34 +108,44 @@ fn read_named(entry: &Node, descriptors: &Descriptors, otherwise: Option<&str>) 
         .ok_or_else(|| yaml::Error::new(entry.position, "neither `@type` nor `resource` is given"))?;
     allow_only(entry, wrapper::KEYS)?;
     let in_body = |error: yaml::Error| error.under_key("resource");
-    let mut message = read_message(body, descriptors).map_err(in_body)?;
+    let mut message = reader.message(body).map_err(in_body)?;
     let held = held_name(&mut message, body, None).map_err(in_body)?;
-    let beside = Beside::read(entry, message.descriptor().full_name())?;
-    let of_type = message.descriptor();
-    let given = |of: &Node| of.field("name", |name| given_name(name, &of_type, held.as_deref()));
-    let given = given(entry)?.map_or_else(|| entry.field("resource_name", given), |name| Ok(Some(Some(name))))?;
-    finish(message, given.flatten().or(held.clone()).or(otherwise.map(str::to_owned)), beside, entry.position)
+    let message_type = message.descriptor();
+    let given = |of: &Node| of.field("name", |name| given_name(name, &message_type, held.as_deref()));
+    let given = given(entry)
+        .and_then(|name| name.map_or_else(|| entry.field("resource_name", given), |name| Ok(Some(Some(name)))))
+        .map(|name| name.flatten().or(held.clone()).or(otherwise.map(str::to_owned)));
+    let name = given.as_ref().ok().and_then(Option::as_deref);
+    let refused = reader.refusals(&message, body, name).under_key("resource");
+    let finished =
+        given.and_then(|name| finish(message, name, Beside::read(entry, message_type.full_name())?, entry.position));
+    unless(refused, &message_type, finished)
 }
 
-/// Whether a message is one of its type, whatever it is.
-pub(super) fn check(message: &Node, descriptors: &Descriptors) -> Result<(), yaml::Error> {
-    read_message(message, descriptors).map(drop)
+/// The resource, unless something in it is refused. What else is wrong is told too, but for a name that is refused as there is none.
+fn unless(
+    mut refused: Problems,
+    message_type: &MessageDescriptor,
+    finished: Result<FileResource, yaml::Error>,
+) -> Result<FileResource, Problems> {
+    match finished {
+        _ if refused.is_empty() => Ok(finished?),
+        Ok(_) => Err(refused),
+        Err(error) => {
+            let name = name_field(message_type).map(|field| field.name().to_owned());
+            let is_of_name = |refused: &yaml::Error| refused.path.rsplit('.').next() == name.as_deref();
+            if error.path.is_empty() && refused.iter().any(is_of_name) {
+                return Err(refused);
+            }
+            refused.push(error);
+            Err(refused)
+        }
+    }
 }
 
 fn read_type(node: &Node) -> Result<String, yaml::Error> {
     let type_url = String::deserialize(node).map_err(|error| error.under_key("@type"))?;
     Ok(type_url.rsplit_once('/').map_or(type_url.as_str(), |(_, name)| name).to_owned())
-}
-
-fn read_message(body: &Node, descriptors: &Descriptors) -> Result<DynamicMessage, yaml::Error> {
-    let strict = DeserializeOptions::new().deny_unknown_fields(true);
-    let any = DynamicMessage::deserialize_with_options(descriptors.any.clone(), body, &strict)
-        .map_err(|error| secrets::hide_in(error, body))?;
-    match unpack(&any) {
-        Ok(Some(message)) => Ok(message),
-        Ok(None) => Err(yaml::Error::new(body.position, "not a message of a known type")),
-        Err(error) => Err(yaml::Error::new(body.position, error.to_string())),
-    }
 }
 
 /// The name that the message itself holds, which is put into the form that is served: Envoy adds a resource by the
@@ -126,12 +156,7 @@ fn held_name(
     otherwise: Option<&str>,
 ) -> Result<Option<String>, yaml::Error> {
     let message_type = message.descriptor();
-    // Envoy's types have their names in a field of the message itself, or not in it.
-    let [number] = *RULES.of(&type_url(&message_type).into()).name_path else { return Ok(None) };
-    let Some(field) = message_type.get_field(number).filter(|field| field.kind() == Kind::String && !field.is_list())
-    else {
-        return Ok(None);
-    };
+    let Some(field) = name_field(&message_type) else { return Ok(None) };
     let written = match (message.get_field(&field).as_str(), otherwise) {
         (None | Some(""), None) => return Ok(None),
         (None | Some(""), Some(name)) | (Some(name), _) => name.to_owned(),
@@ -142,6 +167,12 @@ fn held_name(
     })?;
     message.set_field(&field, Value::String(served.clone()));
     Ok(Some(served))
+}
+
+/// Envoy's types have their names in a field of the message itself, or not in it.
+fn name_field(message_type: &MessageDescriptor) -> Option<FieldDescriptor> {
+    let [number] = *RULES.of(&type_url(message_type).into()).name_path else { return None };
+    message_type.get_field(number).filter(|field| field.kind() == Kind::String && !field.is_list())
 }
 
 /// The name that the wrapper gives.

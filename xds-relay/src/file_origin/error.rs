@@ -7,6 +7,8 @@ use crate::yaml;
 
 /// So many are displayed of the things that are wrong.
 const MOST: usize = 20;
+/// So many are kept: more than that are told to be at least as many.
+const MOST_KEPT: usize = 1000;
 
 /// A file, or the directory of them, cannot be used. Displayed as
 /// `resources/a.yaml:12:21: resources[0].filter_chains[0].name: the reason`, and a line like that for each of the
@@ -24,8 +26,29 @@ pub struct FileError {
     pub path: String,
     /// What is wrong there.
     pub reason: String,
-    /// What else was found to be wrong, in the same files: none of these has others.
+    /// What else was found to be wrong, in the same files, up to a bound: none of these has others.
     pub others: Box<[Self]>,
+}
+
+/// Errors of many files, as they are found.
+#[derive(Debug, Default)]
+pub(super) struct FileErrors(Vec<FileError>);
+
+impl FileErrors {
+    pub(super) fn push(&mut self, error: FileError) {
+        if self.0.len() < MOST_KEPT {
+            self.0.push(error);
+        }
+    }
+
+    /// All together, if there are any.
+    pub(super) fn into_result(self) -> Result<(), FileError> {
+        let mut errors = self.0.into_iter();
+        match errors.next() {
+            None => Ok(()),
+            Some(first) => Err(FileError { others: errors.collect(), ..first }),
+        }
+    }
 }
 
 impl FileError {
@@ -51,20 +74,19 @@ impl FileError {
         }
     }
 
-    /// All of these together, if there are any.
-    pub(super) fn of_all(errors: impl IntoIterator<Item = Self>) -> Result<(), Self> {
-        let mut errors = errors.into_iter();
-        match errors.next() {
-            None => Ok(()),
-            Some(first) => Err(Self { others: errors.collect(), ..first }),
-        }
+    /// All that is wrong with a document.
+    pub(super) fn of_document(file: &Path, problems: impl IntoIterator<Item = yaml::Error>) -> Self {
+        let mut errors = FileErrors::default();
+        problems.into_iter().for_each(|error| errors.push(Self::in_document(file, error)));
+        errors.into_result().err().unwrap_or_else(|| Self::of_file(file, "it is not good"))
     }
 
     /// A line for each, and for how many more there are.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let all = std::iter::once(self.line_of()).chain(self.others.iter().map(Self::line_of));
         let more = (self.others.len() + 1).saturating_sub(MOST);
-        all.take(MOST).chain((more > 0).then(|| format!("and {more} others")))
+        let at_least = if self.others.len() + 1 < MOST_KEPT { "" } else { "at least " };
+        all.take(MOST).chain((more > 0).then(|| format!("and {at_least}{more} others")))
     }
 
     fn line_of(&self) -> String {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::descriptors::Descriptors;
 use super::document;
 use super::error::FileError;
+use super::problems::Problems;
 use super::resource::FileResource;
 use super::secrets::{hide_in, hide_in_syntax};
 use crate::text_file::{self, Unread};
@@ -74,7 +75,7 @@ const STATIC: [&str; 2] = ["static_resources", "staticResources"];
 /// What is wrong first, and where: it is no bootstrap of Envoy (v3), two resources have one name, or there is none.
 pub fn import(file: impl AsRef<Path>, text: &str, descriptors: &Descriptors) -> Result<Import, FileError> {
     let file = file.as_ref();
-    read(text, descriptors, file).map_err(|error| FileError::in_document(file, error))
+    read(text, descriptors, file).map_err(|problems| FileError::of_document(file, problems))
 }
 
 /// The same of a file.
@@ -90,14 +91,15 @@ pub fn import_file(file: impl AsRef<Path>, descriptors: &Descriptors) -> Result<
     import(file, &text, descriptors)
 }
 
-fn read(text: &str, descriptors: &Descriptors, file: &Path) -> Result<Import, Error> {
+fn read(text: &str, descriptors: &Descriptors, file: &Path) -> Result<Import, Problems> {
     let root = yaml::parse(text)
         .map_err(hide_in_syntax)?
         .ok_or_else(|| Error::new(Position::default(), "the file is empty"))?;
     // All of it, so that a slip is not passed over with what is not taken.
-    document::check(&typed(&root, BOOTSTRAP), descriptors).map_err(|error| hide_in(error, &root))?;
+    document::check(&typed(&root, BOOTSTRAP), descriptors)
+        .map_err(|problems| problems.map(|error| hide_in(error, &root)))?;
     let Some((key, resources)) = STATIC.iter().find_map(|key| Some((*key, root.entry(key)?))) else {
-        return root.refuse("there are no static_resources: nothing to import");
+        return Ok(root.refuse("there are no static_resources: nothing to import")?);
     };
     let stay = relations::clusters_that_stay(&root);
     let mut found = Found {
@@ -112,14 +114,13 @@ fn read(text: &str, descriptors: &Descriptors, file: &Path) -> Result<Import, Er
         let each = |node: &Node| node.items(|item| Ok(item.clone()));
         for (index, node) in resources.field(list.name, each)?.unwrap_or_default().iter().enumerate() {
             let path = format!("{key}.{}[{index}]", list.name);
-            let placed = |error: Error| error.under_index(index).under_key(list.name).under_key(key);
+            let placed = |problems: Problems| problems.under_index(index).under_key(list.name).under_key(key);
             found.resource(list, node, (&path, index), &stay).map_err(placed)?;
         }
     }
     if found.files.is_empty() {
-        return resources
-            .refuse("there is no listener, cluster or secret to import")
-            .map_err(|error: Error| error.under_key(key));
+        let nothing = resources.refuse("there is no listener, cluster or secret to import");
+        return Ok(nothing.map_err(|error: Error| error.under_key(key))?);
     }
     relations::of_secrets(&root, &mut |position, path, reason| found.note(position, path, reason));
     let left: Vec<&str> = root.entries().iter().map(|(key, _)| key.text.as_str()).filter(|name| *name != key).collect();
@@ -153,7 +154,7 @@ impl Found<'_> {
         node: &Node,
         (path, index): (&str, usize),
         stay: &relations::Stay,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Problems> {
         let mut entry = typed(node, list.type_name);
         let is_unnamed = node.entry("name").is_none_or(|name| name.is_null() || name.text().is_ok_and(str::is_empty));
         if list.one == "listener" && is_unnamed {
@@ -173,7 +174,7 @@ impl Found<'_> {
             return Ok(());
         }
         if !self.seen.insert((resource.type_url.clone(), resource.name.clone())) {
-            return node.refuse(format!("there is a {} `{}` already", list.one, resource.name));
+            return Ok(node.refuse(format!("there is a {} `{}` already", list.one, resource.name))?);
         }
         let text = self.written(&entry, &resource)?;
         let name = self.file_name(list.one, &resource.name);
@@ -185,7 +186,7 @@ impl Found<'_> {
     fn written(&self, entry: &Node, resource: &FileResource) -> Result<String, Error> {
         let json = Value::deserialize(entry)?;
         let (text, _) = yaml::write(&json!({ "resources": [json] }), usize::MAX);
-        let again = document::read(&text, self.descriptors);
+        let again = document::read(&text, self.descriptors, None);
         let same = again.is_ok_and(|read| match read.as_slice() {
             [Ok(placed)] => placed.resource == *resource,
             _ => false,

@@ -10,7 +10,10 @@ use xdstp_uri::ResourceName;
 use super::dangling::references;
 use super::descriptors::{Descriptors, DescriptorsError};
 use super::document::{self, Placed};
-use super::error::FileError;
+use super::environment::Environment;
+use super::error::{FileError, FileErrors};
+use super::files::{Listing, list};
+use super::problems::Problems;
 use super::resource::FileResource;
 use super::served::Served;
 use crate::causes::with_causes;
@@ -18,8 +21,6 @@ use crate::config::{Config, Origin};
 use crate::error::Error;
 use crate::text_file::{self, Unread};
 use crate::yaml::{self, Position};
-
-const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
 
 /// Reads the resources in the files of a directory.
 ///
@@ -30,7 +31,8 @@ const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
 /// # Errors
 /// All that is wrong, with files and places: all files are good, or none is used.
 pub fn load(directory: &Path, descriptors: &Descriptors) -> Result<Vec<FileResource>, FileError> {
-    Ok(read(directory, descriptors, &Served::default())?.resources)
+    let directory = Directory::new(directory.to_owned(), descriptors.clone(), Served::default());
+    Ok(directory.read()?.resources)
 }
 
 /// Reads resources from texts that are part of a program, such as [`EXAMPLE`](crate::config::EXAMPLE): pairs of a file name,
@@ -39,11 +41,12 @@ pub fn load(directory: &Path, descriptors: &Descriptors) -> Result<Vec<FileResou
 /// # Errors
 /// As [`load`].
 pub fn load_embedded(files: &[(&str, &str)], descriptors: &Descriptors) -> Result<Vec<FileResource>, FileError> {
-    let (mut resources, mut errors) = (Resources::default(), Vec::new());
+    let (mut resources, mut errors) = (Resources::default(), FileErrors::default());
     for (name, text) in files {
-        resources.add(Path::new(name), text, descriptors, &Served::default(), &mut errors);
+        let read = document::read(text, descriptors, None);
+        resources.add(Path::new(name), read, &Served::default(), &mut errors);
     }
-    FileError::of_all(errors)?;
+    errors.into_result()?;
     Ok(resources.into_vec())
 }
 
@@ -80,8 +83,9 @@ fn load_one(
     served: &Served,
 ) -> Result<Vec<FileResource>, FileError> {
     let place = Path::new(place);
-    let placed = document::read_value(text, name, descriptors).map_err(|error| FileError::in_document(place, error))?;
     let mut resources = Resources::default();
+    let placed = document::read_value(text, name, descriptors);
+    let placed = placed.map_err(|problems| FileError::of_document(place, problems))?;
     for one in placed {
         resources.put(place, one, served).map_err(|error| FileError::in_document(place, error))?;
     }
@@ -94,6 +98,10 @@ pub(crate) struct Directory {
     pub(super) path: PathBuf,
     pub(super) descriptors: Descriptors,
     pub(super) served: Served,
+    /// Where values come from, if they may come from there.
+    pub(super) environment: Option<Environment>,
+    /// Whether the files of directories below it are read, too.
+    pub(super) with_directories: bool,
 }
 
 /// The resources of a directory.
@@ -117,8 +125,31 @@ pub(crate) struct LoadedOrigin {
 }
 
 impl Directory {
+    /// One whose files are read as they are, and those below it are not.
+    pub(super) fn new(path: PathBuf, descriptors: Descriptors, served: Served) -> Self {
+        Self { path, descriptors, served, environment: None, with_directories: false }
+    }
+
+    pub(super) fn list(&self) -> Result<Listing, FileError> {
+        list(&self.path, self.with_directories)
+    }
+
     pub(super) fn read(&self) -> Result<Loaded, FileError> {
-        read(&self.path, &self.descriptors, &self.served)
+        let (mut resources, mut errors) = (Resources::default(), FileErrors::default());
+        let mut counts = BTreeMap::new();
+        for file in self.list()?.files {
+            match text(&file) {
+                Ok(text) => {
+                    let read = document::read(&text, &self.descriptors, self.environment.as_ref());
+                    let count = resources.add(&file, read, &self.served, &mut errors);
+                    counts.insert(file, count);
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        errors.into_result()?;
+        let dangling = resources.dangling(&self.served);
+        Ok(Loaded { resources: resources.into_vec(), counts, dangling })
     }
 }
 
@@ -131,7 +162,13 @@ pub(crate) fn load_origin(
 ) -> Result<LoadedOrigin, Error> {
     let failed = |error: FileError| Error::Origin { origin: origin.name.clone(), reason: error.to_string() };
     let descriptors = descriptors_of(config, origin, descriptors)?;
-    let directory = Directory { path: files.to_owned(), descriptors, served: Served::by(config, &origin.name) };
+    let reading = origin.kind.file_reading();
+    let descriptors = if reading.validate { descriptors.with_validation() } else { descriptors };
+    let directory = Directory {
+        environment: reading.environment.then(Environment::of_process),
+        with_directories: reading.sub_directories,
+        ..Directory::new(files.to_owned(), descriptors, Served::by(config, &origin.name))
+    };
     let loaded = directory.read().map_err(failed)?;
     let Loaded { resources, dangling, .. } = loaded;
     Ok(LoadedOrigin { directory, resources, dangling })
@@ -147,55 +184,6 @@ pub(crate) fn descriptors_of(config: &Config, origin: &Origin, file: Option<&Pat
         Error::Field { field, reason: with_causes(&error) }
     };
     file.map_or_else(Descriptors::built_in, Descriptors::load).map_err(unusable)
-}
-
-fn read(directory: &Path, descriptors: &Descriptors, served: &Served) -> Result<Loaded, FileError> {
-    let (mut resources, mut errors) = (Resources::default(), Vec::new());
-    let mut counts = BTreeMap::new();
-    for file in resource_files(directory)? {
-        match text(&file) {
-            Ok(text) => {
-                let count = resources.add(&file, &text, descriptors, served, &mut errors);
-                counts.insert(file, count);
-            }
-            Err(error) => errors.push(error),
-        }
-    }
-    FileError::of_all(errors)?;
-    let dangling = resources.dangling(served);
-    Ok(Loaded { resources: resources.into_vec(), counts, dangling })
-}
-
-/// The files of a directory that hold resources, as [`load`] reads them, in the order of their names.
-///
-/// ```
-/// use xds_relay::file_origin::resource_files;
-///
-/// let directory = tempfile::tempdir()?;
-/// for name in ["b.yaml", "a.json", ".hidden.yaml", "README.md"] {
-///     std::fs::write(directory.path().join(name), "")?;
-/// }
-/// let files = resource_files(directory.path())?;
-/// assert_eq!(files, ["a.json", "b.yaml"].map(|name| directory.path().join(name)));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-/// The directory cannot be read.
-pub fn resource_files(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
-    let unreadable = |error: std::io::Error| FileError::of_file(directory, error.to_string());
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-        let known = path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known));
-        // A link that leads nowhere, or a directory, is kept: reading it says so.
-        if known && !hidden {
-            files.push(path);
-        }
-    }
-    files.sort_unstable();
-    Ok(files)
 }
 
 fn text(file: &Path) -> Result<String, FileError> {
@@ -217,21 +205,20 @@ struct Written {
 struct Resources(BTreeMap<(String, String), Vec<Written>>);
 
 impl Resources {
-    /// Adds what the text of a file holds; how many resources that is. What is wrong with it is added to the errors.
+    /// Adds what a file holds; how many resources that is. What is wrong with it is added to the errors.
     fn add(
         &mut self,
         file: &Path,
-        text: &str,
-        descriptors: &Descriptors,
+        read: Result<Vec<Result<Placed, Problems>>, Problems>,
         served: &Served,
-        errors: &mut Vec<FileError>,
+        errors: &mut FileErrors,
     ) -> usize {
-        let read = document::read(text, descriptors).unwrap_or_else(|error| vec![Err(error)]);
+        let read = read.unwrap_or_else(|problems| vec![Err(problems)]);
         let count = read.len();
         for placed in read {
-            if let Err(error) = placed.and_then(|placed| self.put(file, placed, served)) {
-                errors.push(FileError::in_document(file, error));
-            }
+            let put = placed.and_then(|placed| Ok(self.put(file, placed, served)?));
+            let problems = put.err().into_iter().flatten();
+            problems.for_each(|error| errors.push(FileError::in_document(file, error)));
         }
         count
     }

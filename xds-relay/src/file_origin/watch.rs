@@ -8,7 +8,8 @@
 mod signal;
 mod unfinished;
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
@@ -76,12 +77,7 @@ impl Watch {
         loaded: Vec<FileResource>,
         on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
     ) -> std::io::Result<Self> {
-        Self::start_with(
-            Directory { path: directory.into(), descriptors, served: Served::default() },
-            loaded,
-            on_change,
-            TIMING,
-        )
+        Self::start_with(Directory::new(directory.into(), descriptors, Served::default()), loaded, on_change, TIMING)
     }
 
     /// Watches the directory of an origin: see [`start`](Self::start).
@@ -158,7 +154,7 @@ struct DirectoryWatcher<F> {
 
 impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
     fn run(mut self) {
-        self.subscribe();
+        self.subscribe(&BTreeSet::new());
         if !self.reload() {
             return;
         }
@@ -171,10 +167,10 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
                     }
                 }
                 Woken::TimedOut => {
-                    if glance(&self.directory.path) != self.seen {
+                    if glance(&self.directory) != self.seen {
                         // Nobody told: there are no notifications here, or they are for a directory that has since
                         // been replaced by another of this name.
-                        self.subscribe();
+                        self.subscribe(&BTreeSet::new());
                         if !self.reload() {
                             return;
                         }
@@ -196,7 +192,7 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
         true
     }
 
-    fn subscribe(&mut self) {
+    fn subscribe(&mut self, below: &BTreeSet<PathBuf>) {
         let signal = Arc::clone(&self.signal);
         let on_event = move |event: notify::Result<notify::Event>| {
             if !event.is_ok_and(|event| is_reading(event.kind)) {
@@ -206,13 +202,36 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
         self.notifications = notify::recommended_watcher(on_event)
             .and_then(|mut watcher| {
                 watcher.watch(&self.directory.path, RecursiveMode::NonRecursive)?;
+                // One that cannot be watched, or is gone by now, is looked at from time to time.
+                for below in below.iter().filter(|below| **below != self.directory.path) {
+                    let _ = watcher.watch(below, RecursiveMode::NonRecursive);
+                }
                 Ok(watcher)
             })
             .ok();
     }
 
+    /// Watches all directories that there are, so that nothing that happens after this is missed: those that came meanwhile,
+    /// too, and those in the place of others of their names.
+    fn follow(&mut self) {
+        let directories = |directory: &Directory| directory.list().map(|listing| listing.directories);
+        let mut found = directories(&self.directory);
+        for _ in 0..self.timing.rounds {
+            let Ok(below) = &found else { return };
+            self.subscribe(below);
+            let again = directories(&self.directory);
+            if again.is_ok() && again == found {
+                return;
+            }
+            found = again;
+        }
+    }
+
     /// Reads the files; false if it is time to stop.
     fn reload(&mut self) -> bool {
+        if self.directory.with_directories {
+            self.follow();
+        }
         let mut read = self.read();
         if read.as_ref().is_ok_and(|loaded| self.is_half_written(&loaded.counts)) {
             if !self.settled(self.timing.pause) {
@@ -232,13 +251,13 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
     }
 
     fn is_half_written(&self, counts: &Counts) -> bool {
-        let changed = changed(&self.directory.path);
-        is_half_written(self.seen.as_ref(), changed, &self.counts, counts, self.timing.pause, SystemTime::now())
+        let changed = |file: &Path| changed(file, &self.directory.path);
+        is_half_written(self.seen.as_ref(), &changed, &self.counts, counts, self.timing.pause, SystemTime::now())
     }
 
     fn read(&mut self) -> Result<Loaded, FileError> {
         // Before reading: what changes while the files are read is seen as different next time.
-        self.seen = glance(&self.directory.path);
+        self.seen = glance(&self.directory);
         self.directory.read()
     }
 }

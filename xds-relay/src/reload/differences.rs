@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::config::{Config, OriginKind};
+use crate::config::{Config, FileReading, OriginKind};
 
 /// The fields, as a file calls them: those of lists that have as many items, else the list.
 pub(super) fn differences(one: &Config, other: &Config) -> Vec<String> {
@@ -22,7 +22,8 @@ fn written(config: &Config) -> Result<Value, String> {
     let mut config = config.clone();
     for origin in &mut config.origins {
         if origin.kind == OriginKind::Embedded {
-            origin.kind = OriginKind::Files { directory: "embedded".into(), descriptors: None };
+            let reading = FileReading::default();
+            origin.kind = OriginKind::Files { directory: "embedded".into(), descriptors: None, reading };
         }
     }
     config.to_value()

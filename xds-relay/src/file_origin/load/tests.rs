@@ -99,3 +99,126 @@ fn what_is_referred_to_and_is_in_no_file_is_noted_with_its_place() {
     ];
     assert_eq!(told, expected);
 }
+
+/// A directory with these files and this environment.
+fn of_environment(files: &[(&str, String)], variables: &'static [(&str, &str)]) -> Result<Vec<FileResource>, String> {
+    let directory = tempfile::tempdir().unwrap();
+    files.iter().for_each(|(name, text)| fs::write(directory.path().join(name), text).unwrap());
+    let variable =
+        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let descriptors = Descriptors::built_in().unwrap().with_validation();
+    let directory = Directory {
+        environment: Some(Environment::new(variable)),
+        ..Directory::new(directory.path().to_owned(), descriptors, Served::default())
+    };
+    let place = format!("{}/", directory.path.display());
+    Ok(directory.read().map_err(|error| error.to_string().replace(&place, ""))?.resources)
+}
+
+const LISTENER: &str = "\"@type\": x/envoy.config.listener.v3.Listener";
+
+#[test]
+fn values_of_files_take_what_the_environment_has_where_they_may() {
+    let text =
+        "resources:\n- \"@type\": x/envoy.config.listener.v3.Listener\n  name: 'l-${X:-1}-$${X}'\n  address:\n    \
+                socket_address:\n      address: \"${HOST}\"\n      port_value: ${PORT}\n"
+            .to_owned();
+    let variables = &[("HOST", "1.2.3.4\", x: [{"), ("PORT", "80")];
+    let read = of_environment(&[("a.yaml", text)], variables).unwrap();
+    assert_eq!(read[0].name, "l-1-${X}");
+    let json = Descriptors::built_in().unwrap().to_json(&read[0].type_url, &read[0].value);
+    let address = &json["address"]["socket_address"];
+    assert_eq!((&address["address"], &address["port_value"]), (&"1.2.3.4\", x: [{".into(), &80.into()));
+
+    let plain = origin(&[("a.yaml", resources(&[&format!("{{ {CLUSTER}, name: '${{X}}-$${{Y}}' }}")]))]).unwrap();
+    assert_eq!(plain.resources[0].name, "${X}-$${Y}", "without the option a text is what it is");
+}
+
+#[test]
+fn what_the_environment_lacks_is_told_for_all_values_with_places() {
+    let cluster = |name: &str| format!("{{ {CLUSTER}, name: '{name}' }}");
+    let files = [
+        ("1.yaml", resources(&[&cluster("${A}"), &cluster("b"), &cluster("x${C")])),
+        ("2.yaml", "resources:\n- ${KEY}: ${B}\n".to_owned()),
+    ];
+    let told = of_environment(&files, &[]).unwrap_err();
+    let told: Vec<_> = told.lines().collect();
+    assert_eq!(told[0], "1.yaml:2:55: resources[0].name: `${A}`: the environment has no A, and there is no default");
+    assert!(told[1].starts_with("1.yaml:4:55: resources[2].name: `${` is never closed"), "{told:?}");
+    assert!(told[2].starts_with("2.yaml:2:11: resources[0].${KEY}: `${B}`: the environment has no B"), "{told:?}");
+    assert_eq!(told.len(), 3);
+
+    let many = of_environment(&[("1.yaml", resources(&["\"${A}\""; 5000]))], &[]).unwrap_err();
+    assert_eq!(many.lines().last(), Some("and 80 others"));
+}
+
+#[test]
+fn what_the_environment_has_is_in_no_error() {
+    let variables = &[("S", "hunter22"), ("Q", "hun\"ter\n2"), ("P", "99999"), ("T", "hu")];
+    let wrapped = |name: &str| format!("{{ name: x, resource: {{ {CLUSTER}, name: {name} }} }}");
+    for text in [
+        format!("{{ {CLUSTER}, name: a, type: '${{S}}' }}"),
+        format!("{{ {CLUSTER}, name: a, type: '${{Q}}' }}"),
+        format!("{{ {CLUSTER}, name: a, connect_timeout: '${{S}}' }}"),
+        format!("{{ {CLUSTER}, name: a, per_connection_buffer_limit_bytes: '${{T}}' }}"),
+        format!("{{ {LISTENER}, name: a, address: {{ socket_address: {{ address: a, port_value: '${{P}}' }} }} }}"),
+        format!("{{ {LISTENER}, name: a, address: {{ socket_address: {{ address: a, port_value: '${{S}}' }} }} }}"),
+        "{ '@type': '${S}' }".to_owned(),
+        "'${S}'".to_owned(),
+        wrapped("'${S}'"),
+        wrapped("'xdstp://${S}'"),
+        format!("{{ {CLUSTER}, name: '${{S}}', connect_timeout: 0s }}"),
+        format!("{{ name: a, ttl: '${{S}}', resource: {{ {CLUSTER}, name: a }} }}"),
+        format!(
+            "{{ resource_name: {{ dynamic_parameter_constraints: '${{S}} and' }}, resource: {{ {CLUSTER}, name: a }} }}"
+        ),
+    ] {
+        let told = of_environment(&[("1.yaml", resources(&[&text]))], variables).unwrap_err();
+        assert!(!told.contains("hunter") && !told.contains("ter\\n2") && !told.contains("99999"), "{text}: {told}");
+        assert!(told.contains("1.yaml:2:"), "{told}");
+    }
+}
+
+#[test]
+fn files_of_directories_below_are_read_where_they_are_looked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    fs::create_dir_all(path("b/c")).unwrap();
+    let cluster = |name: &str| resources(&[&format!("{{ {CLUSTER}, name: {name} }}")]);
+    fs::write(path("a.yaml"), cluster("a")).unwrap();
+    fs::write(path("b/c/a.yaml"), cluster("c")).unwrap();
+    let descriptors = Descriptors::built_in().unwrap();
+    let read = |with_directories: bool| {
+        let own = Directory::new(directory.path().to_owned(), descriptors.clone(), Served::default());
+        let read = Directory { with_directories, ..own }.read();
+        read.map(|loaded| loaded.resources.into_iter().map(|resource| resource.name).collect::<Vec<_>>())
+    };
+    assert_eq!(read(false).unwrap(), ["a"]);
+    assert_eq!(read(true).unwrap(), ["a", "c"]);
+    fs::write(path("b/c/a.yaml"), cluster("a")).unwrap();
+    let error = read(true).unwrap_err();
+    assert_eq!(error.file, path("b/c/a.yaml"), "{error}");
+    assert!(error.reason.contains(&path("a.yaml").display().to_string()), "{error}");
+}
+
+#[test]
+fn what_a_document_takes_from_the_environment_and_what_is_told_of_it_is_bounded() {
+    static LONG: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "x".repeat(1 << 20));
+    let environment = Environment::new(|_| Some(LONG.clone()));
+    let descriptors = Descriptors::built_in().unwrap().with_validation();
+    let text = |often: usize| resources(&vec!["'${A}'"; often].iter().map(|one| &**one).collect::<Vec<_>>());
+    let told = |often| match document::read(&text(often), &descriptors, Some(&environment)) {
+        Ok(_) => None,
+        Err(problems) => problems.iter().next().map(|error| error.reason.clone()),
+    };
+    assert_eq!(told(16), None);
+    assert_eq!(told(17).unwrap(), "its values take more than 16777216 bytes from the environment");
+
+    let hosts = vec!["{ name: a }"; 150].join(", ");
+    let route =
+        format!("{{ \"@type\": x/envoy.config.route.v3.RouteConfiguration, name: r, virtual_hosts: [{hosts}] }}");
+    let read = document::read(&resources(&[&*route; 20]), &descriptors, None).unwrap_or_default();
+    let told: Vec<_> =
+        read.into_iter().map(|placed| placed.err().map_or(0, |problems| problems.iter().count())).collect();
+    assert_eq!((told.len(), &told[..10], &told[10..]), (20, &[100; 10][..], &[1; 10][..]), "none of them is served");
+}

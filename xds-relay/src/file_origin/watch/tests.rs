@@ -3,12 +3,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use super::signal::Raised;
 use super::*;
 
-use std::path::Path;
-
 use crate::file_origin::load;
 
 fn all_of(directory: &Path, descriptors: Descriptors) -> Directory {
-    Directory { path: directory.to_owned(), descriptors, served: Served::default() }
+    Directory::new(directory.to_owned(), descriptors, Served::default())
 }
 
 type Outcome = Result<Vec<FileResource>, FileError>;
@@ -29,6 +27,16 @@ fn watch(directory: &Path, poll: Duration) -> (Watch, Receiver<Outcome>) {
     let on_change = move |outcome| sender.send(outcome).unwrap();
     let watch = Watch::start_with(all_of(directory, descriptors), loaded, on_change, timing).unwrap();
     (watch, receiver)
+}
+
+/// Watches a directory and those below it by notifications alone.
+fn watch_all(directory: &Path) -> (Watch, Receiver<Outcome>) {
+    let timing = Timing { quiet: Duration::from_millis(20), rounds: 10, poll: NEVER, pause: Duration::from_millis(20) };
+    let (sender, receiver) = channel();
+    let on_change = move |outcome| sender.send(outcome).unwrap();
+    let all = Directory { with_directories: true, ..all_of(directory, Descriptors::built_in().unwrap()) };
+    let loaded = all.read().map(|loaded| loaded.resources).unwrap_or_default();
+    (Watch::start_with(all, loaded, on_change, timing).unwrap(), receiver)
 }
 
 /// Waits for an outcome that is `wanted`: several steps of one change may be seen apart.
@@ -194,4 +202,77 @@ fn only_other_content_is_a_change() {
     assert_eq!(reload(), 0);
     std::fs::write(directory.path().join("b.yaml"), "resources: 1").unwrap();
     assert_eq!((reload(), reload()), (1, 0), "an error is said once");
+}
+
+#[test]
+fn directories_that_come_go_and_are_renamed_are_noticed_and_so_are_their_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    std::fs::create_dir(path("one")).unwrap();
+    std::fs::write(path("one/a.yaml"), text(&["a"])).unwrap();
+    let (_watch, receiver) = watch_all(directory.path());
+
+    std::fs::write(path("one/a.yaml"), text(&["a", "b"])).unwrap();
+    until(&receiver, has(&["a", "b"]));
+    std::fs::create_dir_all(path("two/deep")).unwrap();
+    std::fs::write(path("two/deep/c.yaml"), text(&["c"])).unwrap();
+    until(&receiver, has(&["a", "b", "c"]));
+    std::fs::write(path("two/deep/c.yaml"), text(&["d"])).unwrap();
+    until(&receiver, has(&["a", "b", "d"]));
+    std::fs::rename(path("two"), path("three")).unwrap();
+    std::fs::write(path("three/deep/e.yaml"), text(&["e"])).unwrap();
+    until(&receiver, has(&["a", "b", "d", "e"]));
+    std::fs::write(path("three/deep/e.yaml"), text(&["f"])).unwrap();
+    until(&receiver, has(&["a", "b", "d", "f"]));
+    std::fs::remove_dir_all(path("three")).unwrap();
+    until(&receiver, has(&["a", "b"]));
+    // One in the place of another of its name.
+    std::fs::remove_dir_all(path("one")).unwrap();
+    std::fs::create_dir(path("one")).unwrap();
+    until(&receiver, has(&[]));
+    std::fs::write(path("one/a.yaml"), text(&["g"])).unwrap();
+    until(&receiver, has(&["g"]));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_of_a_kubernetes_volume_is_swapped() {
+    use std::os::unix::fs::symlink;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    for (revision, name) in [("..1", "a"), ("..2", "b")] {
+        std::fs::create_dir_all(path(revision).join("sub")).unwrap();
+        std::fs::write(path(revision).join("sub/a.yaml"), text(&[name])).unwrap();
+    }
+    symlink("..1", path("..data")).unwrap();
+    symlink("..data/sub", path("sub")).unwrap();
+    let (_watch, receiver) = watch_all(directory.path());
+
+    symlink("..2", path("..data_tmp")).unwrap();
+    std::fs::rename(path("..data_tmp"), path("..data")).unwrap();
+    until(&receiver, has(&["b"]));
+    std::fs::write(path("..2/sub/a.yaml"), text(&["c"])).unwrap();
+    until(&receiver, has(&["c"]));
+}
+
+#[test]
+fn a_writer_that_takes_a_directory_away_before_it_writes_it_anew_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let sub = directory.path().join("sub");
+    std::fs::create_dir(&sub).unwrap();
+    std::fs::write(sub.join("a.yaml"), text(&["a", "b"])).unwrap();
+    let (mut watcher, receiver) = watcher(directory.path(), NEVER);
+    watcher.directory.with_directories = true;
+    let signal = Arc::clone(&watcher.signal);
+    let stop = || signal.raise(|raised| *raised = Raised { changed: false, stop: true });
+    assert!(watcher.reload());
+    let takes: [&dyn Fn(); 2] =
+        [&|| std::fs::remove_file(sub.join("a.yaml")).unwrap(), &|| std::fs::remove_dir(&sub).unwrap()];
+    for take in takes {
+        take();
+        stop();
+        assert!(!watcher.reload(), "it was waiting when it was stopped");
+    }
+    assert_eq!(receiver.try_iter().map(|outcome| outcome.unwrap().len()).collect::<Vec<_>>(), [2], "nothing is gone");
 }

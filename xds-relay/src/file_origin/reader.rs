@@ -1,0 +1,98 @@
+//! One message of a document, and what of it breaks a rule.
+
+use std::cell::Cell;
+
+use prost_reflect::{DeserializeOptions, DynamicMessage, ReflectMessage};
+
+use super::descriptors::Descriptors;
+use super::encode::unpack;
+use super::environment::FilledIn;
+use super::problems::Problems;
+use super::secrets;
+use super::validate::{Found, PathStep, Refusal};
+use crate::yaml::{Content, Error, Node};
+
+/// How many values are told that break a rule. When there are as many, one is told of each further resource.
+const MOST: usize = 1000;
+
+/// What the messages of a document are read with.
+pub(super) struct Reader<'a> {
+    descriptors: &'a Descriptors,
+    filled: &'a FilledIn,
+    /// How many values that break a rule may still be told.
+    left: Cell<usize>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(descriptors: &'a Descriptors, filled: &'a FilledIn) -> Self {
+        Self { descriptors, filled, left: Cell::new(MOST) }
+    }
+
+    pub(super) fn message(&self, body: &Node) -> Result<DynamicMessage, Error> {
+        let strict = DeserializeOptions::new().deny_unknown_fields(true);
+        let any = DynamicMessage::deserialize_with_options(self.descriptors.any.clone(), body, &strict)
+            .map_err(|error| secrets::hide_in(error, body))?;
+        match unpack(&any) {
+            Ok(Some(message)) => Ok(message),
+            Ok(None) => Err(Error::new(body.position, "not a message of a known type")),
+            Err(error) => Err(Error::new(body.position, error.to_string())),
+        }
+    }
+
+    /// What in a message breaks a rule, if rules are applied, in the order of the text.
+    pub(super) fn refusals(&self, message: &DynamicMessage, body: &Node, name: Option<&str>) -> Problems {
+        let Some(validator) = &self.descriptors.validator else { return Problems::default() };
+        let message_type = message.descriptor();
+        let kind = message_type.name();
+        let of = name
+            .filter(|name| !name.is_empty())
+            .map_or_else(|| format!("in a {kind} without a name"), |name| format!("in {kind} `{name}`"));
+        let is_secret = xds_transport::is_secret(message_type.full_name());
+        let told = |refusal| self.told(refusal, body, is_secret, &of);
+        let refusals = validator.refusals(message);
+        let most = self.left.get().max(1);
+        self.left.set(self.left.get().saturating_sub(refusals.len()));
+        refusals.into_iter().take(most).map(told).collect::<Problems>().in_order()
+    }
+
+    fn told(&self, Refusal { path, expected, found }: Refusal, body: &Node, is_secret: bool, of: &str) -> Error {
+        let (node, is_there) = reached(body, &path);
+        let error = Error::new(node.position, String::new());
+        let error = path.into_iter().rev().fold(error, |error, step| match step {
+            PathStep::Field(name, _) => error.under_key(&name),
+            PathStep::Index(index) => error.under_index(index),
+            PathStep::Key(key) => error.under_key(&key),
+        });
+        let found = match found {
+            Found::Untold => None,
+            Found::Told(words) => Some(words),
+            Found::Value(_) if is_secret || secrets::is_sensitive(&error.path) => None,
+            Found::Value(value) => {
+                let written = self.filled.written_at(node.position).filter(|_| is_there);
+                Some(written.map_or(value, |written| format!("`{written}`")))
+            }
+        };
+        let found = found.map_or_else(String::new, |found| format!(", found {found}"));
+        Error { reason: format!("expected {expected}{found}; {of}"), ..error }
+    }
+}
+
+/// The value at a path, or what is around it, where there is none; and whether it is that.
+fn reached<'a>(body: &'a Node, path: &[PathStep]) -> (&'a Node, bool) {
+    let mut node = body;
+    for step in path {
+        let inner = match (step, &node.content) {
+            (PathStep::Index(index), Content::Sequence(items)) => items.get(*index),
+            (PathStep::Key(key), _) => node.entry(key),
+            (PathStep::Field(name, json_name), _) => {
+                let of = |node: &'a Node| node.entry(name).or_else(|| node.entry(json_name));
+                // What has a form of its own is within an `Any` its value.
+                of(node).or_else(|| node.entry("value").and_then(of))
+            }
+            (PathStep::Index(_), _) => None,
+        };
+        let Some(inner) = inner else { return (node, false) };
+        node = inner;
+    }
+    (node, true)
+}
