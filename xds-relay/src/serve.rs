@@ -83,7 +83,7 @@ impl Guards {
             None => std::future::pending().await,
         };
         let orders_tls = self.orders.as_ref().and_then(|orders| orders.tls.clone());
-        let order_tokens = || self.orders.as_ref().and_then(|orders| orders.access.tokens());
+        let order_tokens = || self.orders.iter().flat_map(|orders| orders.access.tokens());
         let tokens = || self.rules.now().tokens().chain(self.access.tokens()).chain(order_tokens()).collect();
         let spoken = Spoken { clients: self.tls.clone(), admin: self.admin_tls.clone(), orders: orders_tls.clone() };
         let dating = self.certificates.clone().follow(move || sections(&spoken, &reloader.config()));

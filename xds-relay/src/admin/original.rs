@@ -31,8 +31,12 @@ pub(super) fn routes() -> Router<Pages> {
         .route("/ready/{state}", any(|| async { refused(DRAINS) }))
         .route("/debug/pprof/{profile}", any(|| async { refused(PROFILES) }))
         .route("/log_level", get(logging::tell).post(logging::tell))
-        .route("/log_level/{level}", post(logging::change_to))
         .route("/server_info", get(answers::status))
+}
+
+/// Those that change something.
+pub(super) fn changes() -> Router<Pages> {
+    Router::new().route("/log_level/{level}", post(logging::change_to))
 }
 
 fn refused(words: &'static str) -> Response {
