@@ -22,7 +22,12 @@ async fn get(io: impl AsyncRead + AsyncWrite + Unpin, path: &str, token: Option<
     asked(io, "GET", path, token).await
 }
 
-async fn asked(mut io: impl AsyncRead + AsyncWrite + Unpin, method: &str, path: &str, token: Option<&str>) -> String {
+pub(crate) async fn asked(
+    mut io: impl AsyncRead + AsyncWrite + Unpin,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+) -> String {
     let token = token.map_or(String::new(), |token| format!("authorization: Bearer {token}\r\n"));
     let request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{token}\r\n");
     io.write_all(request.as_bytes()).await.unwrap();
@@ -68,7 +73,7 @@ async fn a_token_for_reading_changes_nothing() {
     let relay = relay(&files, "{ address: 127.0.0.1:0, token: $tokens }").await;
     let connect = async || TcpStream::connect(relay.admin.unwrap()).await.unwrap();
     assert!(get(connect().await, "/logging", Some(TOKEN)).await.starts_with("HTTP/1.1 404 "), "a program's");
-    for path in CHANGES {
+    for path in CHANGES.into_iter().chain(["/ready/false", "/ready/true"]) {
         let answer = asked(connect().await, "POST", path, Some(TOKEN)).await;
         assert!(answer.starts_with("HTTP/1.1 403 "), "{path}: {answer}");
         assert!(answer.contains("admin.write_token") && answer.contains("`orders`"), "{answer}");
