@@ -21,9 +21,9 @@ impl Shown {
         Self { who: Arc::default(), from: Some(from.to_string().into()) }
     }
 
-    /// The same, of which TLS will show who it is.
-    pub(super) fn to_be_secured(self) -> Self {
-        Self { who: Arc::default(), ..self }
+    /// From where alone: TLS shows who it is.
+    pub(super) fn place(&self) -> Self {
+        Self { who: Arc::default(), from: self.from.clone() }
     }
 
     /// The user of a process on this machine.

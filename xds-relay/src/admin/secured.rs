@@ -44,7 +44,7 @@ impl<L: Listener<Io: Peer>> Listener for Secured<L> {
         let io = match &self.tls {
             None => Secure::Clear(io),
             Some(tls) => {
-                let shown = io.peer().to_be_secured();
+                let shown = io.peer().place();
                 Secure::Beginning(Box::new(tls.accept(io)), shown)
             }
         };
