@@ -1,8 +1,10 @@
 """The relay's pages in a browser: on narrow and wide screens, light and dark, without script, by keyboard."""
 
 import json
+import os
 from urllib.parse import quote
 
+import yaml
 from envoy.service.discovery.v3 import discovery_pb2
 from google.rpc import status_pb2
 
@@ -101,7 +103,7 @@ def its_pages_are_seen_without_script_on_any_screen(bed):
 
 
 def relay_with_clients(bed):
-    """A relay with a client in every state, an origin that is away, a secret, and many clusters."""
+    """A relay with a client in every state, an origin that is away, a secret, many clusters, and a release on its way."""
     names = [f"service-{number}" for number in range(120)]
     secret = {"@type": SECRET, "name": "token", "generic_secret": {"secret": {"inline_string": "sesame"}}}
     origin = bed.origin(
@@ -117,7 +119,16 @@ def relay_with_clients(bed):
     away = {"name": "away", "server": f"127.0.0.1:{free_port()}", "authorities": ["away"]}
     rules = bed.folder / "rules.yaml"
     rules.write_text(RULES)
-    relay = bed.start_relay([upstream(origin), away], aggregation=str(rules), unknown="wait")
+    directory = bed.folder / "released"
+    directory.mkdir()
+    files = {"name": "files", "files": str(directory), "authorities": ["files"]}
+    write(bed, directory, "a", "gone")
+    rollout = [{"scope": "xdstp://files", "settle": "200ms", "stages": [{"percent": 1, "hold": "1h"}]}]
+    releasing = {"rollout": rollout, "state": {"path": "state"}, "orders": "none"}
+    relay = bed.start_relay([upstream(origin), away, files], aggregation=str(rules), unknown="wait", **releasing)
+    until("what files have is stable", lambda: released(relay).get("stable"))
+    write(bed, directory, "a", "b", "c")
+    until("what is new is on its way", lambda: released(relay).get("candidate"))
     silent = bed.stopped(Silent(dialed(relay.port), "payments-7d9c5b6f4-x2x8q", cluster="payments"))
     silent.subscribe(CLUSTER, *names[:3])
     rejecting = bed.stopped(Rejecting(dialed(relay.port), "checkout-5f7b9-abcde", cluster="edge"))
@@ -136,6 +147,20 @@ def relay_with_clients(bed):
     until("there is a client in every state", lambda: equal(counts(relay), expected, "they are") is None, within=40)
     until("the origin that is away is down", lambda: asked(relay, "status")["origins"][1]["state"] == "down")
     return relay
+
+
+def write(bed, directory, *names):
+    """Clusters of these names are in files, all at once."""
+    draft = bed.folder / "draft"
+    resources = [cluster(xdstp(CLUSTER, name, authority="files"), name) for name in names]
+    draft.write_text(yaml.safe_dump({"resources": resources}))
+    os.replace(draft, directory / "clusters.yaml")
+
+
+def released(relay):
+    """How the releases are."""
+    [scope] = asked(relay, "releases")["scopes"]
+    return scope
 
 
 def counts(relay):
@@ -159,6 +184,9 @@ def pages(relay):
         "resource": f"/resource?{of(CLUSTER, 'service-7')}",
         "resource-secret": f"/resource?{of(SECRET, 'token')}",
         "origins": "/origins",
+        "releases": "/releases",
+        "releases-diff": "/releases/diff",
+        "audit": "/audit",
         "none": "/nothing",
         "gone": "/clients/99",
     }

@@ -1,5 +1,5 @@
 //! The admin pages: health, readiness, what the relay holds and for whom, for people and as JSON, metrics. HTTP/1, without
-//! what is secret, and read-only but for what is logged.
+//! what is secret, and read-only but for who may change what is logged, or have an origin asked anew.
 //!
 //! The pages look at a relay through [`Inspect`].
 
@@ -16,10 +16,12 @@ use axum::{
 };
 use tokio::task::spawn_blocking;
 
+use self::idle::Idle;
 use self::look::{Pages, failed};
+use self::peer::{Peer, Shown};
 pub(crate) use self::secured::Secured;
 use self::tokens::Tokens;
-use crate::admin_access::AdminAccess;
+use crate::admin_access::{AdminAccess, LetIn};
 use crate::metrics::Metrics;
 
 mod answers;
@@ -63,7 +65,9 @@ pub async fn serve<L>(
 where
     L: Listener<Addr: fmt::Debug>,
 {
-    serve_to(AdminAccess::new(None, hosts), listener, state, longest_idle, shutdown).await
+    let access = AdminAccess::new(LetIn::to_all(None), hosts);
+    let listener = Idle::new(listener, longest_idle, state.clone(), |_, from| Shown::from(&format!("{from:?}")));
+    serve_idle(access, listener, state, shutdown).await
 }
 
 /// The same to who is let in.
@@ -75,17 +79,30 @@ pub(crate) async fn serve_to<L>(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()>
 where
+    L: Listener<Addr: fmt::Debug, Io: Peer>,
+{
+    let listener = Idle::new(listener, longest_idle, state.clone(), |io, _| io.peer());
+    serve_idle(access, listener, state, shutdown).await
+}
+
+async fn serve_idle<L>(
+    access: Arc<AdminAccess>,
+    listener: Idle<L>,
+    state: Arc<dyn Inspect>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()>
+where
     L: Listener<Addr: fmt::Debug>,
 {
-    let listener = idle::Idle::new(listener, longest_idle, state.clone());
     let tokens = Tokens { access, relay: state.clone(), field: "admin.token" };
-    let router = to_who_is_let_in(shown(), tokens)
+    let router = to_who_is_let_in(pages(&tokens), tokens)
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/ready", get(ready))
         .fallback(html::no_such_page)
         .layer(middleware::map_response(html::guard))
-        .with_state(Pages::new(state));
+        .with_state(Pages::new(state))
+        .into_make_service_with_connect_info::<Shown>();
     axum::serve(listener, router).with_graceful_shutdown(shutdown).await
 }
 
@@ -95,17 +112,30 @@ fn to_who_is_let_in(pages: Router<Pages>, tokens: Tokens) -> Router<Pages> {
     pages.route_layer(middleware::from_fn_with_state(tokens, tokens::check)).route_layer(hosts)
 }
 
-/// What is shown to who is let in.
+/// What is there for who is let in: to look at, and to change for who may.
+fn pages(tokens: &Tokens) -> Router<Pages> {
+    let changes = middleware::from_fn_with_state(tokens.clone(), guarded::check);
+    shown().merge(changed().route_layer(changes))
+}
+
+/// What is changed, or costs an origin something.
+fn changed() -> Router<Pages> {
+    Router::new()
+        .merge(original::changes())
+        .route("/logging", post(logging::change))
+        .route("/api/v1/drift", post(drift::check))
+}
+
+/// What is shown.
 fn shown() -> Router<Pages> {
     Router::new()
         .merge(html::routes())
         .merge(original::routes())
         .route("/config_dump", get(config_dump))
-        .route("/logging", get(logging::tell).post(logging::change))
+        .route("/logging", get(logging::tell))
         .route("/metrics", get(metrics))
         .route("/api/v1/status", get(answers::status))
         .route("/api/v1/origins", get(answers::origins))
-        .route("/api/v1/drift", post(drift::check))
         .route("/api/v1/clients", get(answers::clients))
         .route("/api/v1/clients/{id}", get(answers::client))
         .route("/api/v1/releases", get(answers::releases))

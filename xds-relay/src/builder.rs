@@ -17,7 +17,7 @@ use tower_service::Service;
 use xds_transport::TypeRules;
 use xdstp_client::federation;
 
-use crate::admin_access::{AdminAccess, admin_tokens};
+use crate::admin_access::{AdminAccess, LetIn};
 use crate::certificates::Certificates;
 use crate::client_rules::{ClientRules, Rules};
 use crate::config::{self, Config, LogFilter, OriginKind, XdstpStreams};
@@ -282,7 +282,7 @@ impl RelayBuilder {
         let admin_tls = config.admin_tls.as_ref().map(|files| tls::Downstream::load(files, With::Admin)).transpose()?;
         let (tls, admin_tls) = (tls.map(Arc::new), admin_tls.map(Arc::new));
         let rules = ClientRules::new(Rules::load(&config)?);
-        let access = AdminAccess::new(admin_tokens(&config)?, config.admin_hosts.clone());
+        let access = AdminAccess::new(LetIn::to_admin(&config)?, config.admin_hosts.clone());
         let next = Next::default();
         // One that was brought is the program's own, wherever the configuration says that clients are served.
         let listening = listener.is_none().then(|| Listening::new(next.clone()));

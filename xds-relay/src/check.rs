@@ -1,6 +1,6 @@
 //! Reading what a configuration refers to, without serving it.
 
-use crate::admin_access::admin_tokens;
+use crate::admin_access::LetIn;
 use crate::client_rules::Rules;
 use crate::config::Config;
 use crate::error::Error;
@@ -64,10 +64,10 @@ pub(crate) fn check_named(config: &Config) -> Result<(), Error> {
     traces::check(config)
 }
 
-/// Whether there are tokens where clients, and who looks at the admin pages, must carry one.
+/// Whether there are tokens where clients, and who looks at the admin pages or changes something, must carry one.
 fn check_tokens(config: &Config) -> Result<(), Error> {
     Rules::load(config)?;
-    admin_tokens(config)?;
+    LetIn::to_admin(config)?;
     order_tokens(config).map(drop)
 }
 

@@ -117,6 +117,9 @@ pub struct Config {
     pub admin_tls: Option<ListenTls>,
     /// A file of bearer tokens, one of which a request for an admin page must carry.
     pub admin_token: Option<PathBuf>,
+    /// A file of bearer tokens, one of which a request that changes something there must carry: what is logged, whether the relay says
+    /// that it is ready, asking an origin anew. Without it nobody may where there is an `admin_token` or a `client_ca`.
+    pub admin_write_token: Option<PathBuf>,
     /// The names that the admin pages answer to, beside addresses; without ports.
     pub admin_hosts: Vec<String>,
     /// Whether who is let in may ask what all clients have (CSDS).

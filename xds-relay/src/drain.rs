@@ -1,11 +1,12 @@
 //! The end of a relay's streams: not all at once, so that those who take their clients do not have them all at once.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::lock::lock;
 use crate::relay_core::ServedStream;
 
 /// What clients are told.
@@ -20,11 +21,32 @@ const LATE: Duration = Duration::from_millis(100);
 /// Ends the streams there are one after the other, so that their clients have read it before `within` is over.
 pub(crate) async fn end_streams(streams: &impl Fn() -> Vec<Arc<dyn ServedStream>>, within: Duration) {
     let (begun, streams) = (Instant::now(), streams());
-    let spread = within - LONGEST_READING.min(within / 2);
+    let spread = spread(within);
     tracing::info!(streams = streams.len(), ?spread, "the streams are ended");
     for (at, stream) in ends(streams.len(), spread, random).zip(streams) {
         sleep_until(begun + at).await;
         stream.end(REASON);
+    }
+}
+
+/// When streams end that see to it themselves: one after the other, as those that are [ended](end_streams).
+pub(crate) struct Moments {
+    begun: Instant,
+    left: Mutex<Box<dyn Iterator<Item = Duration> + Send>>,
+}
+
+impl Moments {
+    /// Of so many, from now on.
+    pub(crate) fn of(streams: usize, within: Duration) -> Arc<Self> {
+        Arc::new(Self { begun: Instant::now(), left: Mutex::new(Box::new(ends(streams, spread(within), random))) })
+    }
+
+    /// Until it is the turn of one more. Who comes beyond those that there were has none to wait for.
+    pub(crate) async fn turn(&self) {
+        let at = lock(&self.left).next();
+        if let Some(at) = at {
+            sleep_until(self.begun + at).await;
+        }
     }
 }
 
@@ -36,8 +58,13 @@ pub(crate) async fn end_late_streams(streams: &impl Fn() -> Vec<Arc<dyn ServedSt
     }
 }
 
+/// What of the time is not for clients to read that their streams are over.
+fn spread(within: Duration) -> Duration {
+    within - LONGEST_READING.min(within / 2)
+}
+
 /// When each of so many is to end: each within its own part of the time, anywhere there.
-fn ends(streams: usize, within: Duration, mut random: impl FnMut() -> u64) -> impl Iterator<Item = Duration> {
+fn ends<R: FnMut() -> u64>(streams: usize, within: Duration, mut random: R) -> impl Iterator<Item = Duration> + use<R> {
     let count = u32::try_from(streams).unwrap_or(u32::MAX).max(1);
     let step = LONGEST_STEP.min(within / count);
     (0..count).map(move |number| step * number + step.mul_f64(random() as f64 / u64::MAX as f64))
@@ -50,8 +77,6 @@ fn random() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use tokio::time::timeout;
     use xds_transport::server::Stream;
 
@@ -112,6 +137,26 @@ mod tests {
             let last = ended.last().copied().unwrap_or_default();
             assert!(last <= Duration::from_millis(at_most), "{many} within {within} ms: {last:?}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_ends_by_itself_has_a_turn_as_evenly_and_who_comes_late_does_not_wait() {
+        let (moments, begun) = (Moments::of(800, Duration::from_secs(10)), Instant::now());
+        let turns = (0..800).map(|_| {
+            let moments = moments.clone();
+            tokio::spawn(async move {
+                moments.turn().await;
+                begun.elapsed()
+            })
+        });
+        let mut tenths = [0; 80];
+        for turn in turns.collect::<Vec<_>>() {
+            tenths[(turn.await.unwrap().as_millis() as usize / 100).min(79)] += 1;
+        }
+        assert!(tenths.iter().all(|many| (8..=12).contains(many)), "{tenths:?}");
+        let late = Instant::now();
+        moments.turn().await;
+        assert_eq!(late.elapsed(), Duration::ZERO);
     }
 
     #[test]

@@ -24,6 +24,7 @@ use xdstp_client::upstream::{Place, Pool};
 use self::first_message::Begun;
 use crate::causes::with_causes;
 use crate::client_rules::{ClientRules, peer};
+use crate::drain::Moments;
 use crate::metrics::{AUDIT, Counter, Denial, LoadReportStream};
 use crate::relay_core::RelayCore;
 
@@ -51,6 +52,9 @@ const NOT_PASSED_ON: [HeaderName; 12] = [
     header::UPGRADE,
 ];
 
+/// When streams end, once the relay does.
+pub(crate) type End = watch::Receiver<Option<Arc<Moments>>>;
+
 /// Takes the load reports of clients to the default origin.
 #[derive(Clone)]
 pub(crate) struct LoadReports {
@@ -61,17 +65,17 @@ pub(crate) struct LoadReports {
     pools: Arc<[Pool]>,
     core: Arc<RelayCore>,
     rules: Arc<ClientRules>,
-    ended: watch::Receiver<bool>,
+    ended: End,
 }
 
 impl LoadReports {
-    /// Reports go to the first of the servers that there is a connection to, until `ended` says so.
+    /// Reports go to the first of the servers that there is a connection to, until `ended` says so, each in its turn.
     pub(crate) fn new(
         origin: String,
         pools: Arc<[Pool]>,
         core: Arc<RelayCore>,
         rules: Arc<ClientRules>,
-        ended: watch::Receiver<bool>,
+        ended: End,
     ) -> Self {
         if !pools.is_empty() {
             core.metrics().declare_load_reports(&origin);
@@ -280,8 +284,14 @@ fn bytes_in(frame: &Frame<Bytes>) -> u64 {
 struct Ended(Pin<Box<dyn Future<Output = ()> + Send>>);
 
 impl Ended {
-    fn new(mut ended: watch::Receiver<bool>) -> Self {
-        Self(Box::pin(async move { drop(ended.wait_for(|ended| *ended).await) }))
+    fn new(mut ended: End) -> Self {
+        Self(Box::pin(async move {
+            let moments = ended.wait_for(Option::is_some).await.ok().and_then(|moments| moments.clone());
+            // Not all clients report elsewhere at once.
+            if let Some(moments) = moments {
+                moments.turn().await;
+            }
+        }))
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::admin::{Inspect, Secured, orders};
-use crate::admin_access::AdminAccess;
+use crate::admin_access::{AdminAccess, LetIn};
 use crate::bearers::Bearers;
 use crate::config::{Address, Config};
 use crate::error::Error;
@@ -33,7 +33,7 @@ impl Orders {
     pub(crate) fn bind(config: &Config) -> Result<Option<Self>, Error> {
         let Some(orders) = &config.orders else { return Ok(None) };
         let tls = orders.tls.as_ref().map(|files| Downstream::load(files, With::Orders)).transpose()?;
-        let access = AdminAccess::new(order_tokens(config)?, config.admin_hosts.clone());
+        let access = AdminAccess::new(LetIn::to_all(order_tokens(config)?), config.admin_hosts.clone());
         let listener = Listener::bind_private(&orders.address);
         let bad = |source| Error::Listen { address: orders.address.clone(), field: "orders", source };
         let listener = listener.map_err(bad)?;

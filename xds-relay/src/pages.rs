@@ -23,6 +23,8 @@ use crate::snapshot::{ConfigDump, Readiness};
 pub(crate) struct Pages {
     core: Arc<RelayCore>,
     draining: AtomicBool,
+    /// Somebody says so.
+    sent_elsewhere: AtomicBool,
     ready_when: ReadyWhen,
     reached: Arc<Reached>,
     started: Instant,
@@ -46,9 +48,22 @@ impl Pages {
         orders: Option<Address>,
     ) -> Self {
         let ready_when = config.ready_when;
-        let (draining, started) = (AtomicBool::new(false), Instant::now());
+        let (draining, sent_elsewhere, started) = (AtomicBool::new(false), AtomicBool::new(false), Instant::now());
         let (content, fields) = (Content::default(), Fields::default());
-        Self { core, draining, ready_when, reached, started, content, fields, orders, logging, reloads, certificates }
+        Self {
+            core,
+            draining,
+            sent_elsewhere,
+            ready_when,
+            reached,
+            started,
+            content,
+            fields,
+            orders,
+            logging,
+            reloads,
+            certificates,
+        }
     }
 
     /// Clients are to go elsewhere from now on.
@@ -86,6 +101,9 @@ impl Inspect for Pages {
     fn ready(&self) -> Readiness {
         if self.draining.load(Ordering::Relaxed) {
             return Readiness::NotReady("shutting down".to_owned());
+        }
+        if self.sent_elsewhere.load(Ordering::Relaxed) {
+            return Readiness::NotReady("as was said on the admin pages; POST /ready/true takes it back".to_owned());
         }
         match self.waits_for() {
             Some(origins) => Readiness::NotReady(origins),
@@ -164,6 +182,11 @@ impl Inspect for Pages {
 
     fn set_log(&self, filter: LogFilter) -> bool {
         self.logging.change(filter)
+    }
+
+    fn set_ready(&self, ready: bool) -> bool {
+        self.sent_elsewhere.store(!ready, Ordering::Relaxed);
+        true
     }
 
     fn check_drift(&self, query: &DriftQuery) -> Option<DriftCheck> {

@@ -17,7 +17,7 @@ use self::otherwise::{Otherwise, reached_otherwise};
 pub(crate) use self::read_once::ReadOnce;
 use xdstp_client::Endpoint;
 
-use crate::admin_access::{AdminAccess, admin_tokens};
+use crate::admin_access::{AdminAccess, LetIn};
 use crate::api::ConfigState;
 use crate::causes::with_causes;
 use crate::check::check_named;
@@ -114,7 +114,7 @@ impl Reloader {
     /// the files of `tls` and `admin.tls`, where there were some, and `client_ca` where there was one; of origins that are otherwise as
     /// they run `tls`, `token`, `keepalive` and `streams_per_connection`, and a `server` in place of another, and which `origins` there are, with
     /// their `authorities`, if those that names come from or go to are one server each that is asked over delta, alike for every node, unless
-    /// what origins said is kept over a restart; `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
+    /// what origins said is kept over a restart; `admin.token` and `admin.write_token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
     /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be. All else needs a restart, and stays as it was:
     /// so does what is in the files of `aggregation.rules`, `state.secrets` and `descriptors` by now.
     ///
@@ -168,7 +168,7 @@ impl Parts {
         config.validate()?;
         check_named(config)?;
         // All that can fail is before what changes anything.
-        let (rules, tokens) = (Rules::load(config)?, admin_tokens(config)?);
+        let (rules, let_in) = (Rules::load(config)?, LetIn::to_admin(config)?);
         let before = running.clone();
         let files = self.spoken.read(running, config)?;
         let led = with_other_origins(running, config, self.core.keeps);
@@ -205,9 +205,10 @@ impl Parts {
         }
         // Without a token, pages that others reach would be open to them.
         let as_guarded = running.admin == config.admin && running.admin_tls == config.admin_tls;
-        if as_guarded && running.admin_token != config.admin_token {
-            running.admin_token.clone_from(&config.admin_token);
-            self.access.set_tokens(tokens);
+        let tokens = |of: &Config| (of.admin_token.clone(), of.admin_write_token.clone());
+        if as_guarded && tokens(running) != tokens(config) {
+            (running.admin_token, running.admin_write_token) = tokens(config);
+            self.access.let_in_only(let_in);
             self.core.metrics().declare_denials();
         }
         running.admin_hosts.clone_from(&config.admin_hosts);

@@ -21,7 +21,7 @@ use crate::client_status;
 use crate::config::{Address, Config};
 use crate::connections::{Limited, OpenCalls, Serving};
 use crate::downstream;
-use crate::drain;
+use crate::drain::{self, Moments};
 use crate::error::Error;
 use crate::file_content::FileContent;
 use crate::health::Health;
@@ -83,7 +83,7 @@ impl Guards {
             None => std::future::pending().await,
         };
         let orders_tls = self.orders.as_ref().and_then(|orders| orders.tls.clone());
-        let order_tokens = || self.orders.as_ref().and_then(|orders| orders.access.tokens());
+        let order_tokens = || self.orders.iter().flat_map(|orders| orders.access.tokens());
         let tokens = || self.rules.now().tokens().chain(self.access.tokens()).chain(order_tokens()).collect();
         let spoken = Spoken { clients: self.tls.clone(), admin: self.admin_tls.clone(), orders: orders_tls.clone() };
         let dating = self.certificates.clone().follow(move || sections(&spoken, &reloader.config()));
@@ -159,7 +159,7 @@ impl Relay {
         let keeping = state::keep(&core);
         let health = Health::new();
         health.report(pages.is_ready()).await;
-        let (end_reports, reports_end) = watch::channel(false);
+        let (end_reports, reports_end) = watch::channel(None);
         let rules = guards.rules.clone();
         let client_status = config.client_status.then(|| client_status::router(&core, rules.clone()));
         let routes =
@@ -234,8 +234,8 @@ impl Relay {
             sleep(times.drain_delay).await;
             let _ = stop_grpc.send(true);
             let ending = async {
+                let _ = end_reports.send(Some(Moments::of(core.load_report_streams(), times.drain)));
                 drain::end_streams(&streams, times.drain).await;
-                let _ = end_reports.send(true);
                 health.end().await;
                 // A connection without a call has nothing to wait for, whether its client listens or not.
                 let mut open_calls = open_calls.subscribe();
@@ -310,7 +310,7 @@ fn load_reports(
     connections: &Connections,
     core: &Arc<RelayCore>,
     rules: Arc<ClientRules>,
-    end: watch::Receiver<bool>,
+    end: load_reports::End,
 ) -> LoadReports {
     LoadReports::new(config.default_origin.clone(), connections.reports(), core.clone(), rules, end)
 }

@@ -57,35 +57,45 @@ impl Counts {
         let mut packets: Vec<String> = Vec::new();
         for family in families {
             for metric in family.get_metric() {
-                let Some(line) = self.line(family, metric, prefix) else { continue };
-                match packets.last_mut().filter(|packet| packet.len() + 1 + line.len() <= PACKET) {
-                    Some(packet) => {
-                        packet.push('\n');
-                        packet.push_str(&line);
+                for line in self.lines(family, metric, prefix).into_iter().flatten() {
+                    match packets.last_mut().filter(|packet| packet.len() + 1 + line.len() <= PACKET) {
+                        Some(packet) => {
+                            packet.push('\n');
+                            packet.push_str(&line);
+                        }
+                        None => packets.push(line),
                     }
-                    None => packets.push(line),
                 }
             }
         }
         packets
     }
 
-    /// Of what has one value, unless nothing is to be said.
-    fn line(&mut self, family: &MetricFamily, metric: &Metric, prefix: &str) -> Option<String> {
-        let labels = metric.get_label().iter().map(prometheus::proto::LabelPair::value);
-        let prefix = Some(prefix).filter(|prefix| !prefix.is_empty()).map(str::to_owned);
-        let parts = [family.name()].into_iter().chain(labels).map(plain);
-        let name = prefix.into_iter().chain(parts).collect::<Vec<_>>().join(".");
+    /// Of what has one value, unless nothing is to be said; of what took time, how often it did, and how long in all.
+    fn lines(&mut self, family: &MetricFamily, metric: &Metric, prefix: &str) -> [Option<String>; 2] {
+        let labels: Vec<_> = metric.get_label().iter().map(prometheus::proto::LabelPair::value).collect();
+        let prefix = Some(prefix).filter(|prefix| !prefix.is_empty());
+        let name = |end: &str| {
+            let family = format!("{}{end}", family.name());
+            let parts = [&*family].into_iter().chain(labels.iter().copied()).map(plain);
+            prefix.map(str::to_owned).into_iter().chain(parts).collect::<Vec<_>>().join(".")
+        };
         match family.get_field_type() {
-            MetricType::COUNTER => {
-                let value = metric.get_counter().get_value();
-                let before = self.0.insert(name.clone(), value).unwrap_or_default();
-                let by = value - before;
-                (by > 0.0).then(|| format!("{name}:{by}|c"))
+            MetricType::COUNTER => [self.grown(name(""), metric.get_counter().get_value()), None],
+            MetricType::GAUGE => [Some(format!("{}:{}|g", name(""), metric.get_gauge().get_value().max(0.0))), None],
+            MetricType::HISTOGRAM => {
+                let histogram = metric.get_histogram();
+                let count = self.grown(name("_count"), histogram.get_sample_count() as f64);
+                [count, self.grown(name("_sum"), histogram.get_sample_sum())]
             }
-            MetricType::GAUGE => Some(format!("{name}:{}|g", metric.get_gauge().get_value().max(0.0))),
-            _ => None,
+            _ => [None, None],
         }
+    }
+
+    fn grown(&mut self, name: String, value: f64) -> Option<String> {
+        let before = self.0.insert(name.clone(), value).unwrap_or_default();
+        let by = value - before;
+        (by > 0.0).then(|| format!("{name}:{by}|c"))
     }
 }
 
@@ -98,7 +108,7 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use prometheus::{IntCounterVec, IntGauge, Opts, Registry};
+    use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry};
 
     use super::*;
 
@@ -125,6 +135,23 @@ mod tests {
         let expected = "relay.acks_total.none.none:1|c\nrelay.acks_total.a_b.x_v3_T_c:2|c\nrelay.ready:0|g";
         assert_eq!(counts.packets(&registry.gather(), "relay"), [expected]);
         assert_eq!(counts.packets(&registry.gather(), "relay"), ["relay.ready:0|g"]);
+    }
+
+    #[test]
+    fn of_what_took_time_it_is_said_how_often_it_did_and_how_long_in_all() {
+        let registry = Registry::new();
+        let took =
+            HistogramVec::new(HistogramOpts::new("sent_seconds", "Sent.").buckets(vec![0.5, 1.0]), &["type"]).unwrap();
+        registry.register(Box::new(took.clone())).unwrap();
+        let mut counts = Counts::default();
+        took.with_label_values(&["a.b"]).observe(0.25);
+        took.with_label_values(&["a.b"]).observe(2.0);
+        let expected = "relay.sent_seconds_count.a_b:2|c\nrelay.sent_seconds_sum.a_b:2.25|c";
+        assert_eq!(counts.packets(&registry.gather(), "relay"), [expected]);
+        took.with_label_values(&["a.b"]).observe(0.5);
+        let expected = "relay.sent_seconds_count.a_b:1|c\nrelay.sent_seconds_sum.a_b:0.5|c";
+        assert_eq!(counts.packets(&registry.gather(), "relay"), [expected]);
+        assert!(counts.packets(&registry.gather(), "relay").is_empty());
     }
 
     #[test]

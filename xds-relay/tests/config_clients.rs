@@ -85,6 +85,11 @@ fn admin_pages_that_others_reach_are_guarded_or_not_at_all() {
     let mut config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
     config.admin = Some("0.0.0.0:7".parse().unwrap());
     assert_eq!(config.validate().unwrap_err().field, "admin");
+    // One for writing is none for who reads, and there is nothing to write where there are no pages.
+    let said = error(&format!("admin: {{ address: 0.0.0.0:7, write_token: Cargo.toml, {TLS} }}"));
+    assert!(said.contains("expected tls and a token"), "{said}");
+    (config.admin, config.admin_write_token) = (None, Some("Cargo.toml".into()));
+    assert!(config.validate().unwrap_err().to_string().contains("there are no admin pages"));
 }
 
 #[tokio::test]
@@ -99,6 +104,7 @@ async fn a_file_without_tokens_is_named_by_a_check_and_by_a_start() {
             "clients[1].match.token",
         ),
         (format!("admin: {{ address: 127.0.0.1:0, token: '{place}' }}"), "admin.token"),
+        (format!("admin: {{ address: 127.0.0.1:0, write_token: '{place}' }}"), "admin.write_token"),
     ] {
         let text = format!("listen: 127.0.0.1:0\norigins: [{{ name: up, server: 'a:1' }}]\n{text}\n");
         let config = Config::parse("relay.yaml", &text).unwrap();

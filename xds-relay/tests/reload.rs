@@ -200,6 +200,11 @@ fn what_is_logged_changes_while_it_runs_and_not_from_a_browser() {
     assert!(relay.page("/logging").ends_with("\r\n\r\nerror\n"));
     assert!(post(&relay, "/logging?level=warn,xds_relay=info", "").ends_with("\r\n\r\nwarn,xds_relay=info\n"));
     relay.says("as somebody says on the admin pages, this is logged now: warn,xds_relay=info");
+    // Who it was: afterwards, and before where afterwards it would not be logged.
+    assert!(post(&relay, "/logging?level=off", "").ends_with("\r\n\r\noff\n"));
+    let line = relay.says("asked for on the admin pages: /logging?level=off");
+    assert!(line.contains("audit") && line.contains("peer=\"127.0.0.1:"), "{line}");
+    assert!(post(&relay, "/logging?level=warn,xds_relay=info", "").ends_with("\r\n\r\nwarn,xds_relay=info\n"));
     assert!(relay.page("/logging").ends_with("\r\n\r\nwarn,xds_relay=info\n"));
     // The configuration is as it was: it does not take that back.
     relay.process.signal("HUP");

@@ -23,7 +23,7 @@ use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
 
 use self::admin::{Address, Admin, Failure, Token};
-use crate::ask::{Verdict, seconds};
+use crate::ask::{Secure, Verdict, seconds};
 use crate::exit;
 use crate::show::{complain, unless_closed, visible};
 
@@ -36,6 +36,7 @@ use crate::show::{complain, unless_closed, visible};
 Examples:
   xds relay status
   xds relay --admin unix:/run/xds-relay/admin clients --state REJECTED
+  xds relay --admin https://relay.example.com:18001 --ca ca.pem --token token status
   xds relay explain envoy-1 cluster web
   xds relay resources cluster --name web
   xds relay drift mesh --type cluster
@@ -43,12 +44,14 @@ Examples:
   xds relay freeze --why 'a quiet weekend'
   xds relay rollout wait")]
 pub(crate) struct Args {
-    /// Its admin pages: host:port, or unix:/path
+    /// Its admin pages: host:port, https://host:port, or unix:/path
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]
     admin: Address,
     /// A file whose first line is a bearer token that they want (admin.token of the relay)
     #[arg(long, global = true, value_name = "FILE")]
     token: Option<Token>,
+    #[command(flatten)]
+    secure: Secure,
     /// What is printed
     #[arg(short, long, global = true, value_enum, default_value_t = Form::Text)]
     output: Form,
@@ -88,7 +91,7 @@ enum Command {
 type Done = Result<Verdict, Failure>;
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
-    let admin = Admin { address: &args.admin, timeout: args.timeout, token: args.token.as_ref() };
+    let admin = Admin { address: &args.admin, secure: &args.secure, timeout: args.timeout, token: args.token.as_ref() };
     let mut out = io::stdout().lock();
     let done = match &args.command {
         Command::Status(command) => status::run(command, admin, args.output, &mut out),
@@ -113,6 +116,9 @@ fn ended(done: Result<ExitCode, Failure>) -> Result<ExitCode, Box<dyn Error>> {
         Ok(code) => Ok(code),
         Err(Failure::Print(error)) => unless_closed(Err(error)),
         Err(failure) => {
+            if let Failure::Usage(words) = failure {
+                return Ok(exit::usage(&*Box::<dyn Error>::from(words)));
+            }
             complain(visible(&failure.to_string()));
             let verdict = if matches!(failure, Failure::Absent(_) | Failure::NotDone(_)) {
                 Verdict::Wrong

@@ -5,21 +5,17 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use tokio::time::{Instant, sleep};
 
-use super::guarded::from_a_browser;
 use super::look::{Pages, failed};
 use crate::api::DriftQuery;
 
 /// How often it is looked whether all was said.
 const LOOK: Duration = Duration::from_millis(100);
 
-pub(super) async fn check(State(pages): State<Pages>, headers: HeaderMap, Query(query): Query<DriftQuery>) -> Response {
-    if let Some(refused) = from_a_browser(&headers) {
-        return refused;
-    }
+pub(super) async fn check(State(pages): State<Pages>, Query(query): Query<DriftQuery>) -> Response {
     let Ok(_permit) = pages.comparisons.clone().try_acquire_owned() else {
         return (StatusCode::TOO_MANY_REQUESTS, "an origin is being asked already\n").into_response();
     };

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::peer::{Peer, Shown};
+use super::peer::Shown;
 use super::preface::Preface;
 use crate::admin::inspect::Inspect;
 
@@ -21,18 +21,23 @@ use crate::admin::inspect::Inspect;
 /// files need, too. Of more, the oldest is over.
 const MOST: usize = 16;
 
+/// Who is at the other end, as far as it shows before anything is read.
+pub(crate) type PeerOf<L> = fn(&<L as Listener>::Io, &<L as Listener>::Addr) -> Shown;
+
 /// Takes connections, each of which is over when nothing was answered on it for so long. One of HTTP/2 is over when it says
 /// so: its pings are answered for ever, and one connection could hold many pages that it does not read.
-pub(crate) struct Idle<L> {
+pub(crate) struct Idle<L: Listener> {
     listener: L,
     longest: Duration,
     relay: Arc<dyn Inspect>,
+    peer: PeerOf<L>,
     /// Those there are, the oldest first: one whose sender is dropped is over.
     open: VecDeque<oneshot::Sender<()>>,
 }
 
 pub(crate) struct Connection<I> {
     io: I,
+    shown: Shown,
     longest: Duration,
     timer: Pin<Box<Sleep>>,
     makes_room: oneshot::Receiver<()>,
@@ -41,9 +46,9 @@ pub(crate) struct Connection<I> {
     over: bool,
 }
 
-impl<L> Idle<L> {
-    pub(crate) fn new(listener: L, longest: Duration, relay: Arc<dyn Inspect>) -> Self {
-        Self { listener, longest, relay, open: VecDeque::new() }
+impl<L: Listener> Idle<L> {
+    pub(crate) fn new(listener: L, longest: Duration, relay: Arc<dyn Inspect>, peer: PeerOf<L>) -> Self {
+        Self { listener, longest, relay, peer, open: VecDeque::new() }
     }
 }
 
@@ -59,7 +64,8 @@ impl<L: Listener> Listener for Idle<L> {
         }
         let (open, makes_room) = oneshot::channel();
         self.open.push_back(open);
-        (Connection::new(io, self.longest, makes_room, self.relay.clone()), from)
+        let shown = (self.peer)(&io, &from);
+        (Connection::new(io, shown, self.longest, makes_room, self.relay.clone()), from)
     }
 
     fn local_addr(&self) -> io::Result<L::Addr> {
@@ -68,9 +74,9 @@ impl<L: Listener> Listener for Idle<L> {
 }
 
 impl<I> Connection<I> {
-    fn new(io: I, longest: Duration, makes_room: oneshot::Receiver<()>, relay: Arc<dyn Inspect>) -> Self {
+    fn new(io: I, shown: Shown, longest: Duration, makes_room: oneshot::Receiver<()>, relay: Arc<dyn Inspect>) -> Self {
         let (timer, preface) = (Box::pin(sleep(longest)), Preface::default());
-        Self { io, longest, timer, makes_room, relay, preface, over: false }
+        Self { io, shown, longest, timer, makes_room, relay, preface, over: false }
     }
 
     fn has_no_time(&mut self, cx: &mut Context<'_>) -> bool {
@@ -82,18 +88,9 @@ impl<I> Connection<I> {
     }
 }
 
-impl<I: Peer> Peer for Connection<I> {
-    fn peer(&self) -> Shown {
-        self.io.peer()
-    }
-}
-
-impl<L> Connected<IncomingStream<'_, Idle<L>>> for Shown
-where
-    L: Listener<Io: Peer>,
-{
+impl<L: Listener> Connected<IncomingStream<'_, Idle<L>>> for Shown {
     fn connect_info(stream: IncomingStream<'_, Idle<L>>) -> Self {
-        stream.io().peer()
+        stream.io().shown.clone()
     }
 }
 

@@ -81,6 +81,11 @@ pub trait Inspect: Send + Sync + 'static {
         false
     }
 
+    /// Has it said from now on that clients should go elsewhere, or no more: false where that cannot be said. No stream ends by it.
+    fn set_ready(&self, _ready: bool) -> bool {
+        false
+    }
+
     /// Has an origin asked once more, beside what is served of it: see [`Drifts`](crate::api::Drifts). None if there is no origin of that name that
     /// can be.
     fn check_drift(&self, _query: &DriftQuery) -> Option<DriftCheck> {

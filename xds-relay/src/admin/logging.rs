@@ -1,12 +1,12 @@
-//! What is logged, and having something else logged: the one thing that the pages change.
+//! What is logged, and having something else logged: for who may change that.
 
-use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{ConnectInfo, Path, Query, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::guarded::from_a_browser;
 use super::look::Pages;
+use super::peer::Shown;
 use crate::config::LogFilter;
 
 const NOT_OURS: &str = "it is not the relay that says what is logged\n";
@@ -27,21 +27,22 @@ pub(super) async fn tell(State(pages): State<Pages>) -> Response {
 
 pub(super) async fn change(
     State(pages): State<Pages>,
-    headers: HeaderMap,
+    ConnectInfo(shown): ConnectInfo<Shown>,
     Query(Wanted { level }): Query<Wanted>,
 ) -> Response {
-    set(&pages, &headers, &level)
+    set(&pages, &shown, &level)
 }
 
 /// As envoyproxy/xds-relay has it said: in the path.
-pub(super) async fn change_to(State(pages): State<Pages>, headers: HeaderMap, Path(level): Path<String>) -> Response {
-    set(&pages, &headers, &level)
+pub(super) async fn change_to(
+    State(pages): State<Pages>,
+    ConnectInfo(shown): ConnectInfo<Shown>,
+    Path(level): Path<String>,
+) -> Response {
+    set(&pages, &shown, &level)
 }
 
-fn set(pages: &Pages, headers: &HeaderMap, level: &str) -> Response {
-    if let Some(refused) = from_a_browser(headers) {
-        return refused;
-    }
+fn set(pages: &Pages, shown: &Shown, level: &str) -> Response {
     match level.parse::<LogFilter>() {
         Err(error) => (StatusCode::BAD_REQUEST, format!("level: {error}\n")).into_response(),
         Ok(filter) => {
@@ -49,7 +50,8 @@ fn set(pages: &Pages, headers: &HeaderMap, level: &str) -> Response {
             if !pages.relay.set_log(filter) {
                 return (StatusCode::NOT_FOUND, NOT_OURS).into_response();
             }
-            tracing::info!("as somebody says on the admin pages, this is logged now: {}", words.trim_end());
+            let peer = shown.peer();
+            tracing::info!(peer, "as somebody says on the admin pages, this is logged now: {}", words.trim_end());
             words.into_response()
         }
     }

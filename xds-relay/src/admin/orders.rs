@@ -43,9 +43,9 @@ where
     L: Listener<Addr: fmt::Debug, Io: Peer>,
 {
     let tokens = Tokens { access, relay: state.clone(), field: "orders.token" };
-    let listener = idle::Idle::new(listener, longest_idle, state.clone());
+    let listener = idle::Idle::new(listener, longest_idle, state.clone(), |io, _| io.peer());
     // Who may change what is served may see it, too.
-    let pages = super::shown()
+    let pages = super::pages(&tokens)
         .route("/api/v1/orders", post(order))
         .route("/releases", post(html::order))
         .route_layer(DefaultBodyLimit::max(MOST));

@@ -13,7 +13,7 @@ use super::{answers, logging};
 use crate::hex::hex;
 use crate::snapshot::{ConfigDump, ResourceDump, ScopeDump, ScopeTypeDump};
 
-const DRAINS: &str = "nothing is drained by a page: SIGTERM drains the relay, and it ends then\n";
+const NOT_SAID: &str = "it is not said here whether the relay is ready\n";
 const CLEARS: &str = "nothing is cleared, as no stream may end by it: what no client wants any more goes by `linger` and \
                       `limits.lingering_names`\n";
 const ENDPOINTS: &str = "endpoints are at /api/v1/resource?type=ClusterLoadAssignment&name=NAME\n";
@@ -28,11 +28,22 @@ pub(super) fn routes() -> Router<Pages> {
         .route("/cache/eds/{key}", any(|| async { refused(ENDPOINTS) }))
         .route("/cache/clear", any(|| async { refused(CLEARS) }))
         .route("/cache/clear/{key}", any(|| async { refused(CLEARS) }))
-        .route("/ready/{state}", any(|| async { refused(DRAINS) }))
         .route("/debug/pprof/{profile}", any(|| async { refused(PROFILES) }))
         .route("/log_level", get(logging::tell).post(logging::tell))
-        .route("/log_level/{level}", post(logging::change_to))
         .route("/server_info", get(answers::status))
+}
+
+/// Those that change something.
+pub(super) fn changes() -> Router<Pages> {
+    Router::new().route("/log_level/{level}", post(logging::change_to)).route("/ready/{state}", post(set_ready))
+}
+
+/// Clients are sent elsewhere, or no more: those that are here are served as before.
+async fn set_ready(State(pages): State<Pages>, Path(ready): Path<bool>) -> Response {
+    if !pages.relay.set_ready(ready) {
+        return (StatusCode::NOT_FOUND, NOT_SAID).into_response();
+    }
+    (if ready { "ready\n" } else { "not ready\n" }).into_response()
 }
 
 fn refused(words: &'static str) -> Response {

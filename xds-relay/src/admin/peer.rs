@@ -1,5 +1,6 @@
 //! Who is at the other end of a connection, as far as it shows: that is noted beside whom they say they are.
 
+use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 
 use xds_transport::grpc::server::ClientCertificate;
@@ -8,9 +9,23 @@ use crate::socket::Io;
 
 /// What shows. That of TLS does once the connection is secured, which is before the first request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shown(Arc<OnceLock<String>>);
+pub(crate) struct Shown {
+    who: Arc<OnceLock<String>>,
+    /// From where.
+    from: Option<Arc<str>>,
+}
 
 impl Shown {
+    /// No more than from where.
+    pub(super) fn from(from: &impl Display) -> Self {
+        Self { who: Arc::default(), from: Some(from.to_string().into()) }
+    }
+
+    /// From where alone: TLS shows who it is.
+    pub(super) fn place(&self) -> Self {
+        Self { who: Arc::default(), from: self.from.clone() }
+    }
+
     /// The user of a process on this machine.
     #[cfg(unix)]
     fn of_user(user: u32) -> Self {
@@ -31,12 +46,18 @@ impl Shown {
     }
 
     fn is(&self, who: String) {
-        let _ = self.0.set(who);
+        let _ = self.who.set(who);
     }
 
-    /// In words.
+    /// From where it is, and who, for a line of the log.
+    pub(super) fn peer(&self) -> String {
+        let parts = [self.from.as_deref(), self.who.get().map(String::as_str)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Who, in words.
     pub(crate) fn words(&self) -> &str {
-        self.0.get().map_or("by a token", String::as_str)
+        self.who.get().map_or("by a token", String::as_str)
     }
 }
 
@@ -49,7 +70,7 @@ pub(crate) trait Peer {
 impl Peer for Io {
     fn peer(&self) -> Shown {
         match self {
-            Self::Tcp(_) => Shown::default(),
+            Self::Tcp(io) => io.peer_addr().map(|address| Shown::from(&address)).unwrap_or_default(),
             #[cfg(unix)]
             Self::Unix(io) => io.peer_cred().map(|process| Shown::of_user(process.uid())).unwrap_or_default(),
         }

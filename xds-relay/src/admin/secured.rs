@@ -35,7 +35,7 @@ impl<L> Secured<L> {
     }
 }
 
-impl<L: Listener> Listener for Secured<L> {
+impl<L: Listener<Io: Peer>> Listener for Secured<L> {
     type Io = Secure<L::Io>;
     type Addr = L::Addr;
 
@@ -43,7 +43,10 @@ impl<L: Listener> Listener for Secured<L> {
         let (io, from) = self.listener.accept().await;
         let io = match &self.tls {
             None => Secure::Clear(io),
-            Some(tls) => Secure::Beginning(Box::new(tls.accept(io)), Shown::default()),
+            Some(tls) => {
+                let shown = io.peer().place();
+                Secure::Beginning(Box::new(tls.accept(io)), shown)
+            }
         };
         (io, from)
     }

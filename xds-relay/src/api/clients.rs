@@ -201,7 +201,8 @@ pub struct Explained {
     pub stale: bool,
     /// Whether the client was sent this version, or that there is none.
     pub sent: bool,
-    /// What the client said of it: `accepted`, `rejected` or `unanswered`; nothing before it was sent.
+    /// What the client said of it: `accepted`, `rejected` or `unanswered`, or `unknown` where it rejected more than a
+    /// thousand, of which these are not kept; nothing before it was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// With which words, if it rejected it. It may have done so for another resource's sake.

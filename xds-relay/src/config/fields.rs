@@ -28,7 +28,8 @@ pub(super) const FIELDS: &[&str] = &[
     "traces",
     "log",
 ];
-pub(super) const ADMIN_FIELDS: &[&str] = &["address", "token", "tls"];
+pub(super) const ADMIN_FIELDS: &[&str] = &["address", "token", "write_token", "tls"];
+pub(super) const ORDERS_FIELDS: &[&str] = &["address", "token", "tls"];
 pub(super) const CLIENT_FIELDS: &[&str] =
     &["match", "nodes", "clusters", "types", "names", "wildcard", "client_status"];
 pub(super) const MATCH_FIELDS: &[&str] = &["san", "spiffe", "cidr", "token", "unix", "any"];
@@ -116,7 +117,7 @@ pub(super) mod tests {
         has(&[at(&["tls"])], TLS_FIELDS);
         has(&[at(&["admin"])], ADMIN_FIELDS);
         has(&[at(&["admin", "tls"])], TLS_FIELDS);
-        has(&[at(&["orders"])], ADMIN_FIELDS);
+        has(&[at(&["orders"])], ORDERS_FIELDS);
         has(&[at(&["orders", "tls"])], TLS_FIELDS);
         let yaml::Content::Sequence(clients) = &at(&["clients"]).content else { panic!("a list") };
         has(&clients.iter().collect::<Vec<_>>(), CLIENT_FIELDS);
@@ -158,6 +159,7 @@ pub(super) mod tests {
             "rules.yaml",
             "token",
             "admin-tokens",
+            "admin-write-tokens",
             "ci-tokens",
             "etcd-ca.pem",
             "etcd-password",
@@ -211,7 +213,7 @@ pub(super) mod tests {
             ("tls.", TLS_FIELDS),
             ("admin.", ADMIN_FIELDS),
             ("admin.tls.", TLS_FIELDS),
-            ("orders.", ADMIN_FIELDS),
+            ("orders.", ORDERS_FIELDS),
             ("orders.tls.", TLS_FIELDS),
             ("clients[].", CLIENT_FIELDS),
             ("clients[].match.", MATCH_FIELDS),

@@ -17,12 +17,17 @@ pub(super) struct Admin {
     pub(super) address: Option<Address>,
     pub(super) tls: Option<ListenTls>,
     pub(super) token: Option<PathBuf>,
+    pub(super) write_token: Option<PathBuf>,
 }
 
 impl Admin {
     /// What they are where nothing is said of them.
     pub(super) fn unsaid() -> Self {
-        Self { address: Some(DEFAULT_ADMIN), tls: None, token: None }
+        Self::at(Some(DEFAULT_ADMIN))
+    }
+
+    fn at(address: Option<Address>) -> Self {
+        Self { address, tls: None, token: None, write_token: None }
     }
 }
 
@@ -36,16 +41,22 @@ pub(super) fn admin(node: &yaml::Node, directory: &Path, listen: &Address, file:
     let admin = if matches!(node.content, Content::Mapping(_)) {
         node.expect_fields(ADMIN_FIELDS)?;
         let (tls, token) = (node.field("tls", |node| tls::listen(node, file))?, node.field("token", file)?);
+        let write_token = node.field("write_token", file)?;
         let address = node.field("address", address)?.unwrap_or(DEFAULT_ADMIN);
         rules::admin(&address, listen).or_else(|problem| node.refuse(problem))?;
-        Admin { address: Some(address), tls, token }
+        Admin { address: Some(address), tls, token, write_token }
     } else if node.text()? == "none" {
-        Admin { address: None, tls: None, token: None }
+        Admin::at(None)
     } else {
-        Admin { address: Some(address(node)?), tls: None, token: None }
+        Admin::at(Some(address(node)?))
     };
-    rules::admin_reach(admin.address.as_ref(), admin.tls.as_ref(), admin.token.as_deref())
-        .or_else(|problem| node.refuse(problem))?;
+    rules::admin_reach(
+        admin.address.as_ref(),
+        admin.tls.as_ref(),
+        admin.token.as_deref(),
+        admin.write_token.as_deref(),
+    )
+    .or_else(|problem| node.refuse(problem))?;
     Ok(admin)
 }
 
@@ -65,11 +76,11 @@ pub(super) fn unix(node: &yaml::Node, directory: &Path) -> Result<UnixAddress, E
 }
 
 /// As a file would have it.
-pub(super) fn written_at(address: Option<&Address>, tls: Option<Value>, token: Option<Value>) -> Value {
+pub(super) fn written_at<const N: usize>(address: Option<&Address>, others: [(&str, Option<Value>); N]) -> Value {
     let address = address.map_or(json!("none"), |address| json!(address.to_string()));
-    if tls.is_none() && token.is_none() {
+    if others.iter().all(|(_, value)| value.is_none()) {
         return address;
     }
-    let fields = [("address", Some(address)), ("tls", tls), ("token", token)];
-    fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    let fields = [("address", Some(address))].into_iter().chain(others);
+    fields.filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }

@@ -49,6 +49,7 @@ impl Config {
             admin: Some(DEFAULT_ADMIN),
             admin_tls: None,
             admin_token: None,
+            admin_write_token: None,
             admin_hosts: vec!["localhost".to_owned()],
             client_status: false,
             node: Node::default(),
@@ -81,8 +82,8 @@ impl Config {
         if let Some(admin) = &self.admin {
             rules::admin(admin, &self.listen).map_err(at("admin"))?;
         }
-        rules::admin_reach(self.admin.as_ref(), self.admin_tls.as_ref(), self.admin_token.as_deref())
-            .map_err(at("admin"))?;
+        let tokens = (self.admin_token.as_deref(), self.admin_write_token.as_deref());
+        rules::admin_reach(self.admin.as_ref(), self.admin_tls.as_ref(), tokens.0, tokens.1).map_err(at("admin"))?;
         if self.clients.as_ref().is_some_and(Vec::is_empty) {
             return Err(at("clients")(clients::NO_RULES.to_owned()));
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use xdstp_client::UnixAddress;
 
-use super::fields::ADMIN_FIELDS;
+use super::fields::ORDERS_FIELDS;
 use super::listening::{address, unix, written_at};
 use super::tls::{self, File, ListenTls};
 use super::{Address, State, rules};
@@ -99,7 +99,7 @@ pub(super) fn orders(
         let is_none = node.text()? == "none";
         return if is_none { Ok(None) } else { at(node).map(|at| Some(Orders::new(at))) };
     }
-    node.expect_fields(ADMIN_FIELDS)?;
+    node.expect_fields(ORDERS_FIELDS)?;
     let address = node.required_field("address", EXPECTED, at)?;
     let (tls, token) = (node.field("tls", |node| tls::listen(node, file))?, node.field("token", file)?);
     Ok(Some(Orders { address, tls, token }))
@@ -107,7 +107,7 @@ pub(super) fn orders(
 
 /// As a file has it.
 pub(super) fn written(orders: Option<&Orders>, tls: Option<Value>, token: Option<Value>) -> Value {
-    written_at(orders.map(|orders| &orders.address), tls, token)
+    written_at(orders.map(|orders| &orders.address), [("tls", tls), ("token", token)])
 }
 
 #[cfg(test)]

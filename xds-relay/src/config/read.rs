@@ -106,6 +106,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         admin: admin.address,
         admin_tls: admin.tls,
         admin_token: admin.token,
+        admin_write_token: admin.write_token,
         admin_hosts,
         client_status,
         node,

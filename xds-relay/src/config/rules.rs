@@ -93,9 +93,10 @@ pub(super) fn admin_reach(
     address: Option<&Address>,
     tls: Option<&ListenTls>,
     token: Option<&Path>,
+    write_token: Option<&Path>,
 ) -> Result<(), String> {
     let Some(address) = address else {
-        let unused = tls.is_some() || token.is_some();
+        let unused = tls.is_some() || token.is_some() || write_token.is_some();
         return if unused { Err("there are no admin pages; expected no tls and no token".to_owned()) } else { Ok(()) };
     };
     let is_known = token.is_some() || tls.is_some_and(|tls| tls.client_ca.is_some());

@@ -72,6 +72,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         admin,
         admin_tls,
         admin_token,
+        admin_write_token,
         admin_hosts,
         node,
         origins,
@@ -100,14 +101,15 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
     } = config;
     let parts = share_by.as_ref().map(|parts| parts.iter().map(ToString::to_string).collect::<Vec<_>>());
     let admin_tls = admin_tls.as_ref().map(listen_tls).transpose()?;
-    let admin_token = admin_token.as_deref().map(path).transpose()?;
+    let [admin_token, write_token] = [admin_token, admin_write_token].map(|file| file.as_deref().map(path).transpose());
+    let of_admin = [("tls", admin_tls), ("token", admin_token?), ("write_token", write_token?)];
     let orders_tls = orders.as_ref().and_then(|orders| orders.tls.as_ref()).map(listen_tls).transpose()?;
     let orders_token = orders.as_ref().and_then(|orders| orders.token.as_deref()).map(path).transpose()?;
     Ok(some([
         ("listen", Some(json!(listen.to_string()))),
         ("tls", tls.as_ref().map(listen_tls).transpose()?),
         ("clients", clients.as_ref().map(|rules| clients::written(rules, path)).transpose()?),
-        ("admin", Some(written_at(admin.as_ref(), admin_tls, admin_token))),
+        ("admin", Some(written_at(admin.as_ref(), of_admin))),
         ("admin_hosts", Some(json!(admin_hosts))),
         ("client_status", Some(json!(client_status))),
         ("node", Some(relay_node(node))),

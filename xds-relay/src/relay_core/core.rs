@@ -108,7 +108,7 @@ impl RelayCore {
         let settings = settings(config);
         LIMITS.iter().filter(|limit| limit.is_counted).for_each(|limit| metrics.declare_limit(limit.key));
         state.iter().for_each(|_| metrics.declare_state());
-        if config.clients.is_some() || config.admin_token.is_some() {
+        if config.clients.is_some() || config.admin_token.is_some() || config.admin_write_token.is_some() {
             metrics.declare_denials();
         }
         let (relays, interner) = (Relays::new(Token::draw()), Arc::<Interner>::default());

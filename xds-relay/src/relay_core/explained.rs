@@ -93,7 +93,8 @@ impl RelayCore {
             let answer = match reception {
                 Reception::Unanswered => "unanswered",
                 Reception::Refused { .. } => "rejected",
-                _ => "accepted",
+                Reception::Accepted => "accepted",
+                _ => "unknown",
             };
             explained.answer = Some(answer.to_owned());
             explained.rejection = rejection.filter(|_| answer == "rejected");
@@ -124,7 +125,11 @@ fn reasons(explained: &Explained, by_node: Vec<String>) -> Vec<String> {
             let words = explained.rejection.as_ref().map(|rejection| rejection.message.as_str());
             format!("The client was sent that, and rejected it: {:?}.", words.unwrap_or_default())
         }
-        (true, Some(_)) => "The client was sent that, and accepted it.".to_owned(),
+        (true, Some("accepted")) => "The client was sent that, and accepted it.".to_owned(),
+        (true, Some(_)) => {
+            "The client was sent that. It rejected so much that it is not known any more whether this was among it."
+                .to_owned()
+        }
         (true, None) => "The client was sent that.".to_owned(),
     };
     reasons.push(said);

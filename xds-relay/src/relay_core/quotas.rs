@@ -104,6 +104,11 @@ impl Quotas {
         }
     }
 
+    /// How many streams of load reports there are.
+    pub(crate) fn load_reports(&self) -> usize {
+        self.load_reports.used()
+    }
+
     /// A place for one more stream of load reports.
     pub(crate) fn load_report(&self) -> Result<Share, LimitError> {
         Ok(self.load_reports.take()?)

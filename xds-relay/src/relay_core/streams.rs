@@ -54,6 +54,11 @@ impl RelayCore {
         Ok(Admitted { metadata: self.relays.say(Side::Downstream), seen, place })
     }
 
+    /// How many streams of load reports there are.
+    pub(crate) fn load_report_streams(&self) -> usize {
+        self.quotas.load_reports()
+    }
+
     /// Whether there may be one more stream of load reports, which there is until the result is dropped.
     ///
     /// # Errors

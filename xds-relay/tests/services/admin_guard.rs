@@ -16,10 +16,20 @@ use crate::stream::in_time;
 use crate::tls::{Authority, Files};
 
 const TOKEN: &str = "one-0123456789abcdef";
+const WRITER: &str = "writer-0123456789abcdef";
 
-async fn get(mut io: impl AsyncRead + AsyncWrite + Unpin, path: &str, token: Option<&str>) -> String {
+async fn get(io: impl AsyncRead + AsyncWrite + Unpin, path: &str, token: Option<&str>) -> String {
+    asked(io, "GET", path, token).await
+}
+
+pub(crate) async fn asked(
+    mut io: impl AsyncRead + AsyncWrite + Unpin,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+) -> String {
     let token = token.map_or(String::new(), |token| format!("authorization: Bearer {token}\r\n"));
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{token}\r\n");
+    let request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{token}\r\n");
     io.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     // Who does not say good-bye says what there is to say before that.
@@ -53,6 +63,52 @@ async fn a_page_needs_a_token_and_health_does_not() {
     assert!(metrics.contains("xds_relay_downstream_denied_total{reason=\"admin\"} 18\n"), "{metrics}");
 }
 
+/// What changes something, or costs an origin something.
+const CHANGES: [&str; 3] = ["/logging?level=trace", "/log_level/trace", "/api/v1/drift?origin=files"];
+
+#[tokio::test]
+async fn a_token_for_reading_changes_nothing() {
+    let files = Files::new();
+    files.write("tokens", TOKEN);
+    let relay = relay(&files, "{ address: 127.0.0.1:0, token: $tokens }").await;
+    let connect = async || TcpStream::connect(relay.admin.unwrap()).await.unwrap();
+    assert!(get(connect().await, "/logging", Some(TOKEN)).await.starts_with("HTTP/1.1 404 "), "a program's");
+    for path in CHANGES.into_iter().chain(["/ready/false", "/ready/true"]) {
+        let answer = asked(connect().await, "POST", path, Some(TOKEN)).await;
+        assert!(answer.starts_with("HTTP/1.1 403 "), "{path}: {answer}");
+        assert!(answer.contains("admin.write_token") && answer.contains("`orders`"), "{answer}");
+        let stranger = asked(connect().await, "POST", path, None).await;
+        assert!(stranger.starts_with("HTTP/1.1 401 "), "{path}: {stranger}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_for_writing_changes_and_sees_and_counts_anew_when_its_file_changes() {
+    let files = Files::new();
+    files.write("tokens", TOKEN);
+    files.write("writers", WRITER);
+    for admin in ["token: $tokens, write_token: $writers", "write_token: $writers"] {
+        let relay = relay(&files, &format!("{{ address: 127.0.0.1:0, {admin} }}")).await;
+        let connect = async || TcpStream::connect(relay.admin.unwrap()).await.unwrap();
+        for path in CHANGES {
+            let answer = asked(connect().await, "POST", path, Some(WRITER)).await;
+            // A program's log is its own, and nothing asks that origin.
+            assert!(answer.starts_with("HTTP/1.1 404 "), "{admin} {path}: {answer}");
+            let reader = asked(connect().await, "POST", path, Some(TOKEN)).await;
+            assert!(reader.starts_with("HTTP/1.1 403 "), "{admin} {path}: {reader}");
+        }
+        assert!(get(connect().await, "/metrics", Some(WRITER)).await.starts_with("HTTP/1.1 200 "));
+        let expected = if admin.starts_with("token") { "HTTP/1.1 401 " } else { "HTTP/1.1 200 " };
+        assert!(get(connect().await, "/metrics", None).await.starts_with(expected), "{admin}");
+        files.write("writers", "two-writer-0123456789");
+        let mut answer = String::new();
+        while !answer.starts_with("HTTP/1.1 40") || answer.starts_with("HTTP/1.1 404 ") {
+            answer = asked(connect().await, "POST", CHANGES[0], Some(WRITER)).await;
+        }
+        files.write("writers", WRITER);
+    }
+}
+
 #[tokio::test]
 async fn where_others_reach_them_the_pages_are_secured() {
     let (files, ca) = (Files::new(), Authority::new("ours"));
@@ -80,6 +136,8 @@ async fn where_others_reach_them_the_pages_are_secured() {
     assert!(get(connect().await, "/readyz", None).await.starts_with("HTTP/1.1 200 "));
     assert!(get(connect().await, "/config_dump", None).await.starts_with("HTTP/1.1 401 "));
     assert!(get(connect().await, "/config_dump", Some(TOKEN)).await.starts_with("HTTP/1.1 200 "));
+    let change = asked(connect().await, "POST", CHANGES[0], Some(TOKEN)).await;
+    assert!(change.starts_with("HTTP/1.1 403 "), "{change}");
     let clear = get(TcpStream::connect(("127.0.0.1", port)).await.unwrap(), "/readyz", Some(TOKEN)).await;
     assert!(!clear.contains("200"), "{clear}");
 }

@@ -156,7 +156,6 @@ async fn pages_of_the_original(relay: &Running) {
     let (status, body) = page(relay, "/cache/version/none").await;
     assert!(status == 404 && body.contains("\"Message\": "), "{body}");
     for (path, words) in [
-        ("/ready/false", "SIGTERM"),
         ("/cache/clear", "`linger`"),
         ("/cache/clear/mesh", "`linger`"),
         ("/cache/eds/mesh", "/api/v1/resource"),

@@ -202,6 +202,9 @@ async fn who_may_not_order_is_told_so_and_pages_take_no_orders() {
     assert_eq!(told(&relay, |_| true).await.frozen, None);
     let stream = TcpStream::connect(at).await.unwrap();
     assert_eq!(exchange(stream, &format!("{POST}{bearer}"), &freeze).await.0, 200);
+    // Who orders may change what the pages of others show only: here, what is logged is not the relay's to say.
+    let stream = TcpStream::connect(at).await.unwrap();
+    assert_eq!(exchange(stream, &format!("POST /logging?level=debug HTTP/1.1{bearer}"), "").await.0, 404);
     // Nothing shows who it was but the name.
     assert_eq!(told(&relay, |scope| scope.frozen.is_some()).await.frozen.unwrap().by, "ann (by a token)");
     let (_, metrics) = page(&relay, "/metrics").await;

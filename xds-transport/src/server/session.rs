@@ -33,6 +33,7 @@ pub(crate) use delta::versions;
 pub(crate) use opening::Opening;
 pub(crate) use outgoing::{Outgoing, Tells};
 pub(crate) use reference::Reference;
+pub(crate) use refused::Answered;
 pub(crate) use room::Room;
 pub(crate) use sotw::Names;
 
@@ -156,11 +157,11 @@ impl Session {
         either!(self, session => session.awaits_answer_of(name))
     }
 
-    /// The nonce of the last response that had this resource, if that was refused.
-    pub(crate) fn refusal_of(&self, name: &ResourceName) -> Option<u64> {
+    /// What became of the last response that had this resource, which was answered.
+    pub(crate) fn answered_of(&self, name: &ResourceName) -> Answered {
         match self {
-            Self::Sotw(session) => session.refusal_of(name),
-            Self::Delta(session) => session.subscriber.refused.nonce_of(name),
+            Self::Sotw(session) => session.answered_of(name),
+            Self::Delta(session) => session.subscriber.refused.answered(name),
         }
     }
 }

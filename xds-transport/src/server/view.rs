@@ -6,7 +6,7 @@ use std::time::Instant;
 use xdstp_cache::{SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use crate::server::session::Session;
+use crate::server::session::{Answered, Session};
 use crate::server::tally::Tally;
 
 /// One session of a stream.
@@ -50,6 +50,8 @@ pub enum Reception {
     },
     /// It accepted the last response that had it.
     Accepted,
+    /// It answered. As it had refused more than is kept of one session, it is not known whether this was among it, until it accepts it.
+    Unknown,
 }
 
 impl<'a> SessionView<'a> {
@@ -61,7 +63,7 @@ impl<'a> SessionView<'a> {
     }
 
     /// What the client said of a resource that it was sent: which these are, its source knows. Of more than a thousand
-    /// that it refuses, the others seem accepted.
+    /// that it refuses, the others are [unknown](Reception::Unknown).
     ///
     /// ```
     /// # use std::time::Instant;
@@ -92,7 +94,11 @@ impl<'a> SessionView<'a> {
         if self.session.awaits_answer_of(name) {
             return Reception::Unanswered;
         }
-        self.session.refusal_of(name).map_or(Reception::Accepted, |nonce| Reception::Refused { nonce })
+        match self.session.answered_of(name) {
+            Answered::Refused(nonce) => Reception::Refused { nonce },
+            Answered::Accepted => Reception::Accepted,
+            Answered::Unknown => Reception::Unknown,
+        }
     }
 
     /// The version of all it has, as its client accepted it: over SotW, once there is one.

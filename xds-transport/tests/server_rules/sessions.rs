@@ -90,6 +90,37 @@ fn a_session_shows_what_its_client_accepted_and_what_it_refused() {
     }
 }
 
+/// Which of so many were refused is not kept of all.
+#[test]
+fn of_thousands_that_are_refused_none_seems_accepted() {
+    let names: Vec<_> = (0..5000).map(|number| number.to_string()).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let mut server = Server::with(ENDPOINTS, &names);
+    // Each answer is for one response.
+    let mut client = Client::sotw();
+    client.want(&mut server, ENDPOINTS, &names);
+    let receptions = |client: &Client| {
+        let session = client.stream.sessions().next().unwrap();
+        names.iter().map(|name| session.reception(&name.parse().unwrap())).collect::<Vec<_>>()
+    };
+    loop {
+        if client.nack(&mut server, ENDPOINTS).is_empty() {
+            break;
+        }
+    }
+    let told = receptions(&client);
+    assert!(told.iter().all(|reception| matches!(reception, Reception::Refused { .. } | Reception::Unknown)));
+    assert!(told.contains(&Reception::Unknown), "there is a bound");
+    // What comes after it is known again.
+    for name in ["0", "4999"] {
+        server.put(ENDPOINTS, name, "2");
+    }
+    client.poll(&mut server);
+    client.ack(&mut server, ENDPOINTS);
+    let told = receptions(&client);
+    assert_eq!((told[0], told[4999]), (Reception::Accepted, Reception::Accepted));
+}
+
 /// Of what is gone nothing is refused any more, whatever comes under its name.
 #[test]
 fn what_was_refused_and_is_gone_is_not_shown_as_refused() {

@@ -8,23 +8,23 @@ use xdstp_client::bootstrap::TlsFiles;
 use xdstp_client::tls::Tls;
 
 #[derive(Debug, clap::Args)]
-// Flattened into the arguments of another command, whose group has this name.
+// Flattened into the arguments of another command, whose group has this name. Commands within that have them, too.
 #[group(skip)]
 pub(crate) struct Args {
     /// Speak TLS, with whom the system trusts; so do the next four
-    #[arg(long)]
+    #[arg(long, global = true)]
     tls: bool,
     /// Who may vouch for the server, in place of whom the system trusts: a PEM file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE")]
     ca: Option<PathBuf>,
     /// Our certificate, for a server that asks for one: a PEM file
-    #[arg(long, value_name = "FILE", requires = "key")]
+    #[arg(long, global = true, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
     /// The key of our certificate: a PEM file
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    #[arg(long, global = true, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// The name that the server's certificate must have, in place of the one in --server
-    #[arg(long, value_name = "NAME")]
+    /// The name that the server's certificate must have, in place of the one that it is reached by
+    #[arg(long, global = true, value_name = "NAME")]
     server_name: Option<String>,
 }
 

@@ -1,30 +1,27 @@
 //! What the admin pages of a relay answer: one request, one connection.
 
+mod address;
+mod connection;
+
 use std::fmt;
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, TcpStream, ToSocketAddrs};
-#[cfg(unix)]
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::io;
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// More than any page has.
-const MOST: u64 = 64 << 20;
+pub(super) use self::address::Address;
+use self::connection::{Tls, exchange};
+use crate::ask::Secure;
 
-/// Where the admin pages are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Address {
-    Tcp(String),
-    Unix(PathBuf),
-}
+/// How a server of TLS answers who speaks clear text: an alert.
+const ALERT: &[u8] = &[0x15, 0x03];
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admin<'a> {
     pub(super) address: &'a Address,
+    pub(super) secure: &'a Secure,
     pub(super) timeout: Duration,
     pub(super) token: Option<&'a Token>,
 }
@@ -40,39 +37,14 @@ pub(super) enum Failure {
     Absent(String),
     /// What was ordered is not done.
     NotDone(String),
+    /// Nobody is asked like this.
+    Usage(String),
     /// Nobody answers.
     Unreachable { address: String, error: io::Error },
     /// What answers does not say what it was asked.
     Refused { address: String, words: String },
     /// There is nobody to tell.
     Print(io::Error),
-}
-
-impl FromStr for Address {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Some(path) = text.strip_prefix("unix:") {
-            let is_path = path.starts_with('/');
-            return is_path.then(|| Self::Unix(path.into())).ok_or_else(|| "expected unix:/path".to_owned());
-        }
-        // As a browser has it.
-        let address = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
-        let has_port =
-            address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-        has_port.then(|| Self::Tcp(address.to_owned())).ok_or_else(|| "expected host:port or unix:/path".to_owned())
-    }
-}
-
-impl Address {
-    /// Whether it may be on another machine: what a name stands for is not looked up.
-    pub(super) fn is_elsewhere(&self) -> bool {
-        let Self::Tcp(address) = self else { return false };
-        let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        !host.eq_ignore_ascii_case("localhost")
-            && !host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
-    }
 }
 
 /// Of a file.
@@ -94,19 +66,10 @@ impl fmt::Debug for Token {
     }
 }
 
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(address) => f.write_str(address),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
-}
-
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Absent(words) | Self::NotDone(words) => f.write_str(words),
+            Self::Absent(words) | Self::NotDone(words) | Self::Usage(words) => f.write_str(words),
             Self::Unreachable { address, error } => {
                 write!(f, "no answer from the relay at {address}: {error}")
             }
@@ -141,9 +104,10 @@ impl Admin<'_> {
 
     fn ask<T: DeserializeOwned>(self, request: Request<'_>) -> Result<T, Failure> {
         let unreachable = |error| Failure::Unreachable { address: self.address.to_string(), error };
-        let answer = self.exchange(&request.text(self.token)).map_err(unreachable)?;
+        let tls = self.tls()?;
+        let answer = exchange(self.address, tls, self.timeout, &request.text(self.token)).map_err(unreachable)?;
         let refused = |words: String| Failure::Refused { address: self.address.to_string(), words };
-        let (status, body) = parted(&answer).ok_or_else(|| refused("that is no HTTP".to_owned()))?;
+        let (status, body) = parted(&answer).ok_or_else(|| refused(no_http(&answer).to_owned()))?;
         match status {
             200 => serde_json::from_slice(body).map_err(|error| refused(error.to_string())),
             // A page is no answer to an order.
@@ -172,32 +136,18 @@ impl Admin<'_> {
         there(self.get(path, query))
     }
 
-    fn exchange(self, request: &str) -> io::Result<Vec<u8>> {
-        match self.address {
-            Address::Tcp(address) => {
-                let mut failed = io::Error::new(io::ErrorKind::NotFound, "there is no such host");
-                for address in address.to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, self.timeout) {
-                        Ok(stream) => {
-                            stream.set_read_timeout(Some(self.timeout))?;
-                            stream.set_write_timeout(Some(self.timeout))?;
-                            return ask(stream, request);
-                        }
-                        Err(error) => failed = error,
-                    }
-                }
-                Err(failed)
-            }
-            #[cfg(unix)]
-            Address::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(self.timeout))?;
-                stream.set_write_timeout(Some(self.timeout))?;
-                ask(stream, request)
-            }
-            #[cfg(not(unix))]
-            Address::Unix(_) => Err(io::Error::other("there are no such sockets on this system")),
+    /// A token that is read on its way lets in whoever read it.
+    fn tls(self) -> Result<Option<Tls>, Failure> {
+        let tls = Tls::with(self.address, self.secure).map_err(Failure::Usage)?;
+        if tls.is_none() && self.token.is_some() && self.address.is_elsewhere() {
+            let words = format!(
+                "a token is not sent in clear text to another machine, as {} may be: expected https://, a loopback address, \
+                 or unix:/path",
+                self.address
+            );
+            return Err(Failure::Usage(words));
         }
+        Ok(tls)
     }
 }
 
@@ -244,16 +194,12 @@ pub(super) fn of_releases<T>(found: Result<T, Failure>) -> Result<T, Failure> {
     })
 }
 
-/// HTTP/1.0: the answer ends with the connection, and is in one piece.
-fn ask(mut stream: impl Read + Write, request: &str) -> io::Result<Vec<u8>> {
-    stream.write_all(request.as_bytes())?;
-    let mut answer = Vec::new();
-    match stream.take(MOST).read_to_end(&mut answer) {
-        // The system's word for it is that the resource is temporarily unavailable.
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            Err(io::Error::new(io::ErrorKind::TimedOut, "timed out"))
-        }
-        done => done.map(|_| answer),
+/// What it is that is no HTTP.
+fn no_http(answer: &[u8]) -> &'static str {
+    if answer.starts_with(ALERT) {
+        "it speaks TLS, and was spoken to in clear text: expected https://"
+    } else {
+        "that is no HTTP"
     }
 }
 
@@ -288,28 +234,6 @@ mod tests {
         let text = "POST /api/v1/x HTTP/1.0\r\naccept: application/json\r\nif-match: \"7\"\r\n\
                     content-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
         assert_eq!(order.text(None), text);
-    }
-
-    #[test]
-    fn an_address_is_a_host_and_a_port_or_a_path() {
-        let tcp = |text: &str| Ok(Address::Tcp(text.to_owned()));
-        assert_eq!("127.0.0.1:18001".parse(), tcp("127.0.0.1:18001"));
-        assert_eq!("http://[::1]:1/".parse(), tcp("[::1]:1"));
-        assert_eq!("unix:/run/x".parse(), Ok(Address::Unix("/run/x".into())));
-        for (text, is_elsewhere) in [
-            ("127.0.0.1:1", false),
-            ("[::1]:1", false),
-            ("LocalHost:1", false),
-            ("unix:/x", false),
-            ("10.0.0.1:1", true),
-            ("localhost.example:1", true),
-            ("[fe80::1]:1", true),
-        ] {
-            assert_eq!(text.parse::<Address>().unwrap().is_elsewhere(), is_elsewhere, "{text}");
-        }
-        for text in ["", "localhost", ":1", "a:b", "unix:x", "unix:"] {
-            assert!(text.parse::<Address>().is_err(), "{text}");
-        }
     }
 
     #[test]

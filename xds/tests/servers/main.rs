@@ -20,6 +20,7 @@ mod help;
 mod lists;
 mod origin;
 mod relay;
+mod relay_tls;
 mod releases;
 mod state;
 mod tls;

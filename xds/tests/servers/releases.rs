@@ -122,7 +122,7 @@ fn releases_are_compared_frozen_taken_back_and_waited_for_and_it_is_known_by_who
     assert!(diff.out.contains("it removes much: ") && diff.out.contains("- Cluster c19\n"), "{}", diff.out);
     let elsewhere =
         relay.told(&[&["freeze", "--orders", "10.0.0.1:1", "--orders-token", "Cargo.toml"], &because[..]].concat());
-    assert!(elsewhere.code == 1 && elsewhere.err.contains("not sent in clear text"), "{}", elsewhere.err);
+    assert!(elsewhere.code == 2 && elsewhere.err.contains("not sent in clear text"), "{}", elsewhere.err);
 
     let audit = relay.told(&["audit", "-o", "json", "--limit", "3"]);
     let entries = objects(&audit);

@@ -10,13 +10,20 @@ use super::origin::{Origin, Scene};
 use super::{CDS, run, run_until};
 
 /// Certificates and keys, and a relay that has them and a cluster.
-struct Secure {
+pub struct Secure {
     directory: TempDir,
     address: SocketAddr,
+    pub admin: String,
+    pub orders: Option<String>,
 }
 
 impl Secure {
     fn new() -> Self {
+        Self::with("admin: 127.0.0.1:0\n")
+    }
+
+    /// With this in its configuration, where `$` is its directory.
+    pub fn with(more: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
         let mut params = CertificateParams::new(vec![]).unwrap();
@@ -35,19 +42,27 @@ impl Secure {
         }
         fs::create_dir(directory.path().join("files")).unwrap();
         write("files/a.yaml", &format!("resources: [{{'@type': {CDS}, name: web}}]"));
-        let config = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\norigins: [{name: files, files: $files}]\n\
+        write("token", "a-token-0123456789\n");
+        let config = "listen: 127.0.0.1:0\norigins: [{name: files, files: $files}]\n\
                       tls: {certificate: $relay.example.com.pem, key: $relay.example.com.key, client_ca: $ca.pem}\n";
-        let config = config.replace('$', &format!("{}/", directory.path().display()));
-        let (address, serving) = mpsc::channel();
+        let config = format!("{config}{more}").replace('$', &format!("{}/", directory.path().display()));
+        let (addresses, serving) = mpsc::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let relay = Relay::bind(Config::parse("relay.yaml", &config).unwrap()).await.unwrap();
-                address.send(relay.listen_address().unwrap().tcp().unwrap()).unwrap();
+                let admin = relay.admin_address().unwrap().unwrap().to_string();
+                let orders = relay.orders_address().unwrap().map(|orders| orders.to_string());
+                addresses.send((relay.listen_address().unwrap().tcp().unwrap(), admin, orders)).unwrap();
                 relay.run(std::future::pending()).await
             })
         });
-        Self { directory, address: serving.recv().unwrap() }
+        let (address, admin, orders) = serving.recv().unwrap();
+        Self { directory, address, admin, orders }
+    }
+
+    pub fn file(&self, name: &str) -> String {
+        self.directory.path().join(name).to_str().unwrap().to_owned()
     }
 }
 

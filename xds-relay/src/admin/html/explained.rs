@@ -43,6 +43,7 @@ fn in_short(explained: &Explained) -> Markup {
     let client = match explained.answer.as_deref() {
         Some("accepted") => pill("good", "accepted"),
         Some("rejected") => pill("bad", "rejected"),
+        Some("unknown") => pill("odd", "not known"),
         Some(_) => pill("odd", "not answered"),
         None if explained.sent => pill("quiet", "sent"),
         None => pill("quiet", "not sent yet"),

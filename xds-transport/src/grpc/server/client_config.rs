@@ -28,6 +28,7 @@ pub fn config_of_resource(
         Some(Reception::Unanswered) => (ConfigStatus::Stale, ClientResourceStatus::Requested),
         Some(Reception::Refused { .. }) => (ConfigStatus::Error, ClientResourceStatus::Nacked),
         Some(Reception::Accepted) => (ConfigStatus::Synced, ClientResourceStatus::Acked),
+        Some(Reception::Unknown) => (ConfigStatus::Unknown, ClientResourceStatus::Unknown),
     };
     let version = resource.version.to_string();
     let body = if contents { resource.value.any().clone() } else { Bytes::new() };

@@ -24,6 +24,7 @@ use crate::server::session::opening::Opening;
 use crate::server::session::outgoing::{Outgoing, Tells};
 use crate::server::session::reference::Reference;
 use crate::server::session::refreshes::Refreshes;
+use crate::server::session::refused::Answered;
 use crate::server::session::room::Room;
 use crate::server::session::sotw::locators::Locators;
 use crate::server::session::sotw::offered::Offered;
@@ -243,8 +244,8 @@ impl Sotw {
         self.awaits_ack && self.offered.has(name, self.full_state)
     }
 
-    pub(crate) fn refusal_of(&self, name: &ResourceName) -> Option<u64> {
-        self.offered.refused().or_else(|| self.subscriber.refused.nonce_of(name))
+    pub(crate) fn answered_of(&self, name: &ResourceName) -> Answered {
+        self.offered.refused().map_or_else(|| self.subscriber.refused.answered(name), Answered::Refused)
     }
 
     /// The next response, if one is due. Rule 129: one un-ACKed response, then the newest state.
