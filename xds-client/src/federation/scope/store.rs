@@ -37,9 +37,7 @@ impl Scope {
         let silent = self.gone_by_silence(type_url, &missing);
         let watched = self.is_watched();
         // What watches are told is gone by a word, and then what is by a silence.
-        // Who keeps nothing takes nothing of what is noted for that.
-        let is_noted = watched || self.is_kept;
-        let said = removed.into_iter().map(|name| (name, is_noted));
+        let said = removed.into_iter().map(|name| (name, self.is_kept || watched));
         let removed: Vec<_> = said.chain(silent.into_iter().map(|name| (name, false))).collect();
         let mut pending = Pending::new(changed, removed, (errors, &complete), refreshed);
         let (mut bereft, mut over) = (BTreeSet::new(), false);
