@@ -61,7 +61,7 @@ pub use self::descriptors::{Descriptors, DescriptorsError};
 pub use self::error::FileError;
 pub(crate) use self::held::held;
 pub use self::import::{Import, ImportedFile, import, import_file};
-pub(crate) use self::load::{LoadedOrigin, descriptors_of, load_origin, load_text, load_value};
+pub(crate) use self::load::{descriptors_of, directory_of, load_origin, load_text, load_value};
 pub use self::load::{load, load_embedded, resource_files};
 pub(crate) use self::redact::without_secrets;
 pub use self::resource::FileResource;

@@ -23,7 +23,7 @@ impl RelayCore {
             streams.iter().filter(is_served).count()
         };
         let scope = |(at, releases): (usize, &Arc<Releases>)| {
-            let (control, Told { mark, kept, damaged, unsaved, is_recalled }) = releases.told();
+            let (control, Told { mark, kept, damaged, unsaved, is_recalled, .. }) = releases.told();
             let damaged = damaged.iter().map(|damage| format!("{}: {}", damage.key, damage.problem)).collect();
             let candidate = control.candidate().map(|candidate| candidate.release);
             let clients = ServedCounts {

@@ -109,6 +109,8 @@ pub(crate) struct Told {
     pub(crate) unsaved: usize,
     /// The store did not answer yet: it is what this relay knew last.
     pub(crate) is_recalled: bool,
+    /// Whether there is a release that everybody is served who is served no candidate.
+    pub(crate) is_served: bool,
 }
 
 /// Where releases are kept, as one relay has it.
@@ -227,6 +229,16 @@ impl Releases {
 
     pub(crate) fn control(&self) -> Control {
         lock(&self.served).control.clone()
+    }
+
+    /// Which of the relay's origins they are of.
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Whether there is a release that everybody is served who is served no candidate.
+    pub(crate) fn are_served(&self) -> bool {
+        lock(&self.served).told.is_served
     }
 
     /// Whether what is known is what this relay knew before it began.

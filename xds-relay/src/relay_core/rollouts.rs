@@ -54,6 +54,13 @@ impl RelayCore {
         !lock(&self.releases).is_empty()
     }
 
+    /// Whether something is released of an origin, and of all that is everybody is served a release.
+    pub(crate) fn serves_releases_of(&self, position: usize) -> bool {
+        let all = lock(&self.releases).clone();
+        let mut of_origin = all.iter().filter(|releases| releases.position() == position).peekable();
+        of_origin.peek().is_some() && of_origin.all(|releases| releases.are_served())
+    }
+
     /// Takes what has settled, and goes on with what is released: to be called every second or so. It may take as long as the stores
     /// take. `now` and `wall` are the same moment.
     pub fn release(&self, now: Instant, wall: SystemTime) {

@@ -27,7 +27,7 @@ fn watch(directory: &Path, poll: Duration) -> (Watch, Receiver<Outcome>) {
     let timing = Timing { quiet: Duration::from_millis(20), rounds: 10, poll, pause: Duration::from_millis(20) };
     let (sender, receiver) = channel();
     let on_change = move |outcome| sender.send(outcome).unwrap();
-    let watch = Watch::start_with(all_of(directory, descriptors), loaded, on_change, timing).unwrap();
+    let watch = Watch::start_with(all_of(directory, descriptors), Ok(loaded), on_change, timing).unwrap();
     (watch, receiver)
 }
 

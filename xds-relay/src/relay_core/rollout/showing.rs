@@ -47,14 +47,6 @@ impl Releases {
         let before = {
             let state = &mut *lock(&self.state);
             let control = state.stored.control().clone();
-            let told = Told {
-                mark: state.stored.mark(),
-                kept: state.stored.releases(),
-                damaged: state.stored.damaged().to_vec(),
-                unsaved: state.stored.unsaved(),
-                is_recalled: state.stored.is_recalled(),
-            };
-            let reader = state.stored.reader();
             let (is_stable, is_candidate) = (control.stable(), control.candidate().map(|of| of.release));
             if is_stable != state.shown {
                 stable = is_stable.and_then(|release| self.content(state, release, now));
@@ -69,6 +61,15 @@ impl Releases {
                 }));
             }
             let shown = state.shown;
+            let told = Told {
+                mark: state.stored.mark(),
+                kept: state.stored.releases(),
+                damaged: state.stored.damaged().to_vec(),
+                unsaved: state.stored.unsaved(),
+                is_recalled: state.stored.is_recalled(),
+                is_served: shown.is_some(),
+            };
+            let reader = state.stored.reader();
             let is_named = |release: &Release| [is_stable, is_candidate, shown].contains(&Some(*release));
             state.contents.retain(|release, _| is_named(release));
             state.unread.retain(|release, _| is_named(release));
