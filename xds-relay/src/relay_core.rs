@@ -53,6 +53,7 @@ pub use self::rollout::{Checked, ReleaseStore};
 pub use self::rollout_error::RolloutError;
 pub use self::stream_entry::ServedStream;
 pub use self::streams::{AdmitError, Admitted};
+pub use crate::snapshot::Readiness;
 pub use xdstp_client::federation::{
     ByNode, Dial, Dialed, Held, NodeGroup, Origin, Position, Routes, Scope, ScopeKey, Share, SnapshotOrigin, Speaker,
 };

@@ -241,6 +241,18 @@ impl Releases {
         lock(&self.served).told.is_served
     }
 
+    /// Why it is not known what everybody is served, if it is not.
+    pub(crate) fn unknown(&self) -> Option<&'static str> {
+        let Served { control, told, .. } = &*lock(&self.served);
+        match (told.is_served, control.stable(), told.is_recalled) {
+            (true, ..) | (false, None, false) => None,
+            (false, Some(_), _) => Some("what is stable cannot be read"),
+            (false, None, true) => {
+                Some("the store of releases did not answer yet, and this relay has no copy of what is served")
+            }
+        }
+    }
+
     /// Whether what is known is what this relay knew before it began.
     pub(crate) fn are_recalled(&self) -> bool {
         lock(&self.served).told.is_recalled

@@ -61,6 +61,13 @@ impl RelayCore {
         of_origin.peek().is_some() && of_origin.all(|releases| releases.are_served())
     }
 
+    /// Of which scope it is not known what everybody is served, and why, in words: that there is no release yet is known.
+    pub(crate) fn unknown_releases(&self) -> Option<String> {
+        let all = lock(&self.releases).clone();
+        all.iter()
+            .find_map(|releases| Some(format!("releases of {}: {}", releases.rollout.scope(), releases.unknown()?)))
+    }
+
     /// Takes what has settled, and goes on with what is released: to be called every second or so. It may take as long as the stores
     /// take. `now` and `wall` are the same moment.
     pub fn release(&self, now: Instant, wall: SystemTime) {

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use xds_relay::relay_core::Readiness;
 use xds_relay::releases::{Act, Transition};
 use xds_relay::state::{Memory, Op, Store as _};
 
-use crate::support::replicas::Replicas;
+use crate::support::replicas::{FILES, NoState, Replicas};
 use crate::support::{DELTA, SECOND, SOTW};
 
 /// Two relays with a client each, of which everybody has one release, and the canaries the next.
@@ -102,6 +103,35 @@ fn a_relay_without_a_copy_starts_and_says_nothing_before_the_store_answers() {
     relays.cut_off(0, false);
     relays.advance(3);
     assert_eq!(relays.held([client]), ["a@1 b@1"]);
+}
+
+/// That there is no release yet is an answer, and that the store is away is none.
+#[test]
+fn a_relay_is_ready_once_it_knows_what_is_released() {
+    for is_new in [false, true] {
+        let mut relays = if is_new { Replicas::new(2, |_| {}) } else { staged() };
+        relays.copies[0] = Memory::default();
+        relays.cut_off(0, true);
+        relays.restart(0, &[]);
+        relays.set_at(0, &["a@1", "b@1"]);
+        let Readiness::NotReady(words) = relays.world.relays[0].core.readiness() else { panic!("it is ready") };
+        assert!(words.starts_with("releases of old-style: the store of releases did not answer yet, "), "{words}");
+        relays.cut_off(0, false);
+        relays.hear();
+        assert_eq!(relays.world.relays[0].core.readiness(), Readiness::Ready);
+    }
+}
+
+#[test]
+fn a_relay_that_serves_what_is_released_is_ready_without_its_origin() {
+    let mut relays = staged();
+    for is_away in [false, true] {
+        relays.cut_off(0, is_away);
+        relays.restart(0, &[]);
+        assert_eq!(relays.world.relays[0].core.readiness(), Readiness::Ready, "the store is away: {is_away}");
+    }
+    relays.world.start(1, FILES, None::<NoState>);
+    assert!(matches!(relays.world.relays[1].core.readiness(), Readiness::NotReady(_)), "there are no files");
 }
 
 #[test]

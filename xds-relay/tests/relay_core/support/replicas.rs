@@ -12,9 +12,9 @@ use xds_transport::wire::Node;
 
 use crate::support::{CLUSTERS, DELTA, Protocol, SECOND, World, file};
 
-const FILES: &str = "origins: [{name: files, files: .}]\n";
+pub(crate) const FILES: &str = "origins: [{name: files, files: .}]\n";
 
-type NoState = fn(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State;
+pub(crate) type NoState = fn(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State;
 
 /// What one relay has of the store that all have.
 #[derive(Clone)]
