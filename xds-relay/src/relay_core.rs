@@ -23,6 +23,7 @@ mod origins_view;
 mod own_node;
 mod quotas;
 mod relay_path;
+mod release_gauges;
 mod release_orders;
 mod releases_past;
 mod releases_view;

@@ -14,6 +14,7 @@ use xdstp_uri::ResourceName;
 
 use crate::config::Rollout;
 use crate::lock::lock;
+use crate::metrics::Counter;
 use crate::relay_core::rollout::checking::LastChecked;
 use crate::relay_core::rollout::copy::Copy;
 use crate::relay_core::rollout::health::{Health, Heard};
@@ -61,6 +62,10 @@ pub(crate) struct Releases {
     shows: AtomicUsize,
     /// Whether some may be served another release since it was looked at who is.
     has_changed: AtomicBool,
+    /// What others do was not heard when it was to be last.
+    is_unheard: AtomicBool,
+    /// Candidates that this relay halted.
+    halts: Counter,
 }
 
 /// What is stable, and the candidate.
@@ -83,6 +88,8 @@ struct State {
     turn: MyTurn,
     /// What other relays say of their clients.
     tallies: Tallies,
+    /// Something was to be written that could not be.
+    is_unwritten: bool,
 }
 
 /// What clients go by.
@@ -111,6 +118,8 @@ pub(crate) struct Told {
     pub(crate) is_recalled: bool,
     /// Whether there is a release that everybody is served who is served no candidate.
     pub(crate) is_served: bool,
+    /// Something was to be written that could not be.
+    pub(crate) is_unwritten: bool,
 }
 
 /// Where releases are kept, as one relay has it.
@@ -156,7 +165,7 @@ impl Releases {
         rollout: Rollout,
         (position, origin): (usize, Arc<dyn Origin>),
         (rules, slice): (Arc<TypeRules>, usize),
-        instance: Instance,
+        (instance, halts): (Instance, Counter),
         store: ReleaseStore,
     ) -> Result<Self, StoredError> {
         let ReleaseStore { store, turns, copy, is_away } = store;
@@ -182,6 +191,7 @@ impl Releases {
             health: Health::default(),
             turn: MyTurn::default(),
             tallies: Tallies::default(),
+            is_unwritten: false,
         };
         let stable = Arc::new(Track::new(rules.clone(), slice));
         let (state, served, shows, has_changed) =
@@ -200,6 +210,8 @@ impl Releases {
             stable,
             shows,
             has_changed,
+            is_unheard: AtomicBool::new(false),
+            halts,
         })
     }
 
@@ -256,6 +268,17 @@ impl Releases {
     /// Whether what is known is what this relay knew before it began.
     pub(crate) fn are_recalled(&self) -> bool {
         lock(&self.served).told.is_recalled
+    }
+
+    /// Whether the store does not answer, or not as it is to.
+    pub(crate) fn is_store_away(&self) -> bool {
+        let Told { is_recalled, is_unwritten, .. } = lock(&self.served).told;
+        is_recalled || is_unwritten || self.is_unheard.load(Ordering::Relaxed)
+    }
+
+    /// Whether what others do is heard.
+    pub(crate) fn are_heard(&self, are: bool) {
+        self.is_unheard.store(!are, Ordering::Relaxed);
     }
 
     /// What is told of them, all as it was at one moment. A store that is slow is not waited for.

@@ -41,8 +41,8 @@ impl RelayCore {
             return Err(RolloutError::Twice(rollout.scope()));
         }
         let how = (self.settings().rules, self.shared.names_per_turn);
-        let instance = Instance(self.relays.own().number());
-        let releases = Arc::new(Releases::open(rollout, (position, origin), how, instance, store)?);
+        let of_relay = (Instance(self.relays.own().number()), self.metrics.release_halts(&rollout.scope()));
+        let releases = Arc::new(Releases::open(rollout, (position, origin), how, of_relay, store)?);
         releases.show(now);
         lock(&self.releases).push(releases);
         self.look_at_tracks(true);
@@ -98,6 +98,11 @@ impl RelayCore {
         let answered = all.iter().map(|releases| releases.read_anew(now)).fold(true, |all, one| all & one);
         self.look_at_tracks(false);
         answered
+    }
+
+    /// Whether what is done in a store that others have, too, is heard.
+    pub(crate) fn are_releases_heard(&self, are: bool) {
+        lock(&self.releases).clone().iter().for_each(|releases| releases.are_heard(are));
     }
 
     /// Whether the store of any releases did not answer yet, so that all is to be [read](Self::read_releases_anew).

@@ -118,6 +118,7 @@ impl RelayCore {
         gauges.damaged = self.state.as_ref().map(|state| state.damaged() as u64);
         gauges.limits = self.quotas.used(&self.shared).collect();
         gauges.bodies = self.federation.bodies() as u64;
+        gauges.releases = self.release_gauges();
         self.counts.tell(&self.metrics, |sessions| {
             for stream in self.streams() {
                 stream.inspect(&mut |stream| {

@@ -143,6 +143,34 @@ fn who_is_cut_off_serves_what_there_was_and_catches_up() {
 }
 
 #[test]
+fn metrics_tell_who_publishes_and_whose_store_is_away() {
+    let mut relays = Replicas::new(2, |_| {});
+    let told = |relays: &Replicas, relay: usize| {
+        let gauges = relays.world.relays[relay].core.gauges().releases["old-style"];
+        (gauges.publishes, gauges.store_up, gauges.recalled, gauges.unsaved)
+    };
+    relays.set(&["a@1"]);
+    relays.advance(5);
+    let publisher = relays.publisher();
+    assert_eq!(told(&relays, publisher), (true, true, false, 0));
+    assert_eq!(told(&relays, 1 - publisher), (false, true, false, 0));
+    for relay in [publisher, 1 - publisher] {
+        relays.cut_off(relay, true);
+        relays.restart(relay, &[]);
+        relays.order(relay, Act::Freeze).unwrap();
+        relays.advance(1);
+        assert_eq!(told(&relays, relay), (false, false, true, 1));
+        relays.cut_off(relay, false);
+        relays.expire();
+        relays.advance(10);
+        let (_, up, recalled, unsaved) = told(&relays, relay);
+        assert_eq!((up, recalled, unsaved), (true, false, 0));
+        relays.order(relay, Act::Unfreeze).unwrap();
+        relays.advance(2);
+    }
+}
+
+#[test]
 fn an_order_at_any_relay_is_done_on_all() {
     let mut relays = Replicas::new(2, |_| {});
     relays.set(&["a@1"]);

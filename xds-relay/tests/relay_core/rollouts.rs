@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use xds_relay::api::{OrderDone, Ordered, ReleaseOrder};
 use xds_relay::config::Rollout;
+use xds_relay::metrics::ReleaseState;
 use xds_relay::relay_core::{Checked, RolloutError};
 use xds_relay::releases::{Act, By, OnHalt, Order, Progress, Release, Stage, Stages, Transition, Who};
 use xds_relay::state::{Memory, Op, Store as _};
@@ -317,6 +318,31 @@ fn what_is_kept_and_cannot_be_read_is_not_rolled_back_to() {
     let error = ordered(&world, &back, true).unwrap_err();
     assert!(error.to_string().contains("its hash is another"), "{error}");
     assert_eq!(world.relays[0].core.release_control(None).unwrap(), control, "nothing changed");
+}
+
+#[test]
+fn metrics_tell_how_the_candidate_is() {
+    let (mut world, _) = world();
+    let state = |world: &World| {
+        let gauges = world.relays[0].core.gauges().releases["old-style"];
+        assert!(gauges.publishes && gauges.store_up && !gauges.recalled && gauges.unsaved == 0);
+        (gauges.state, gauges.stage)
+    };
+    let many: Vec<_> = (0..20).map(|name| format!("c-{name}@1")).collect();
+    let all: Vec<_> = many.iter().map(|named| (CLUSTERS, named.as_str())).collect();
+    release_of(&mut world, &all);
+    assert_eq!(state(&world), (ReleaseState::None, 0));
+    release_of(&mut world, &all[1..]);
+    assert_eq!(state(&world), (ReleaseState::Open, 1));
+    order(&mut world, Act::Stage { at: 1 }).unwrap();
+    order(&mut world, Act::Hold).unwrap();
+    assert_eq!(state(&world), (ReleaseState::Held, 2));
+    order(&mut world, Act::Freeze).unwrap();
+    assert_eq!(state(&world), (ReleaseState::Frozen, 2));
+    release_of(&mut world, &all[..5]);
+    assert_eq!(state(&world), (ReleaseState::RemovesMuch, 1));
+    order(&mut world, Act::Rollback { to: None }).unwrap();
+    assert_eq!(state(&world), (ReleaseState::Frozen, 0));
 }
 
 #[test]

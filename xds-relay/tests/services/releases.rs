@@ -104,6 +104,17 @@ async fn what_canaries_refuse_halts_and_is_halted_still_after_a_restart() {
     assert!(why.starts_with("clients refused 1") && why.contains('b'), "{why}");
     assert_eq!((halted.stable, halted.kept.len()), (stable.stable.clone(), 2));
     assert_eq!((halted.clients.stable, halted.clients.candidate), (1, 1));
+    let (_, metrics) = page(&relay, "/metrics").await;
+    for line in [
+        "release_candidate{scope=\"old-style\",state=\"halted\"} 1",
+        "release_candidate{scope=\"old-style\",state=\"none\"} 0",
+        "release_stage{scope=\"old-style\"} 1",
+        "release_halts_total{scope=\"old-style\"} 1",
+        "release_publisher{scope=\"old-style\"} 1",
+        "release_store_up{scope=\"old-style\"} 1",
+    ] {
+        assert!(metrics.contains(&format!("\nxds_relay_{line}\n")), "{line}: {metrics}");
+    }
     // Nobody else gets it: not who was there, nor who comes.
     assert_eq!(sent(&mut client(&relay, "canary").await, None).await, "a");
     relay.stop();

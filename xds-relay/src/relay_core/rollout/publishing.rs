@@ -13,7 +13,7 @@ use super::tally::Tally;
 use super::{Named, Releases, State};
 use crate::lock::lock;
 use crate::releases::{
-    Act, By, Candidate, Difference, Item, Manifest, OnHalt, Order, Progress, Publisher, Stored, StoredError,
+    Act, By, Candidate, Difference, Item, Manifest, OnHalt, Order, Progress, Publisher, Stored, StoredError, Transition,
 };
 
 impl Releases {
@@ -27,12 +27,17 @@ impl Releases {
             state.health.hear(heard, now);
             state.health.look(look, now);
             // A store that does not answer takes its time each time it is asked, and orders wait for that.
-            if !state.turn.is_resting(now)
-                && let Err(error) = self.go_on(state, now, wall)
-            {
-                tracing::warn!(scope, "the release stays as it is: {error}");
-                if self.turns.are_shared() {
-                    state.turn.rests(&error, now);
+            if !state.turn.is_resting(now) {
+                match self.go_on(state, now, wall) {
+                    // What could not be taken is taken later.
+                    Ok(()) => state.is_unwritten &= state.turn.is_taken() && state.settling.poll_timeout().is_some(),
+                    Err(error) => {
+                        tracing::warn!(scope, "the release stays as it is: {error}");
+                        state.is_unwritten |= error.is_of_store();
+                        if self.turns.are_shared() {
+                            state.turn.rests(&error, now);
+                        }
+                    }
                 }
             }
         }
@@ -109,7 +114,13 @@ impl Releases {
         let act = Act::Publish { release, removes_much };
         let why = "the origin has this";
         let done = state.stored.apply(&Order::new(act, By::Publisher(publisher), why, wall), &self.rollout.stages)?;
-        tracing::info!(scope = self.rollout.scope(), %release, "{}", done.transition);
+        let (scope, done) = (self.rollout.scope(), done.transition);
+        match done {
+            Transition::RemovesMuch => {
+                tracing::warn!(scope, %release, "{done}: it waits for somebody to say that it goes on");
+            }
+            _ => tracing::info!(scope, %release, "{done}"),
+        }
         Ok(())
     }
 
@@ -185,7 +196,14 @@ impl Releases {
         };
         let by = By::Publisher(self.publisher(state, wall)?);
         let done = state.stored.apply(&Order::new(act, by, why.as_str(), wall), &self.rollout.stages)?;
-        tracing::info!(scope = self.rollout.scope(), %release, "{}: {why}", done.transition);
+        let (scope, done) = (self.rollout.scope(), done.transition);
+        match done {
+            Transition::Halted | Transition::RolledBack => {
+                self.halts.inc();
+                tracing::warn!(scope, %release, "{done}: {why}");
+            }
+            _ => tracing::info!(scope, %release, "{done}: {why}"),
+        }
         Ok(())
     }
 }

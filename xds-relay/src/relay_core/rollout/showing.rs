@@ -68,6 +68,7 @@ impl Releases {
                 unsaved: state.stored.unsaved(),
                 is_recalled: state.stored.is_recalled(),
                 is_served: shown.is_some(),
+                is_unwritten: state.is_unwritten,
             };
             let reader = state.stored.reader();
             let is_named = |release: &Release| [is_stable, is_candidate, shown].contains(&Some(*release));

@@ -38,6 +38,11 @@ impl MyTurn {
         self.turn = None;
     }
 
+    /// Whether this relay has it, as far as it knows.
+    pub(super) fn is_taken(&self) -> bool {
+        self.turn.is_some()
+    }
+
     /// Whether the store is left alone now.
     pub(super) fn is_resting(&self, now: Instant) -> bool {
         self.rests_until.is_some_and(|until| now < until)
@@ -45,7 +50,7 @@ impl MyTurn {
 
     /// It is, if it did not answer.
     pub(super) fn rests(&mut self, error: &StoredError, now: Instant) {
-        if matches!(error, StoredError::Store(_)) {
+        if error.is_of_store() {
             self.rests_until = Some(after(now));
         }
     }

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use crate::releases::act::{Instance, OnHalt, Order, Publisher, Said, Transition};
-use crate::releases::candidate::{Candidate, Progress};
+use crate::releases::candidate::{Candidate, Progress, REMOVES_MUCH};
 use crate::releases::control::Control;
 use crate::releases::control::error::ControlError;
 use crate::releases::release::Release;
@@ -48,7 +48,7 @@ impl Control {
         }
         let candidate = self.candidate.insert(Candidate::new(release, order.at));
         if removes_much {
-            candidate.progress = Progress::Halted(Said { why: "it removes much".to_owned(), ..order.said() });
+            candidate.progress = Progress::Halted(Said { why: REMOVES_MUCH.to_owned(), ..order.said() });
             Transition::RemovesMuch
         } else if self.frozen.is_some() {
             Transition::Waits
