@@ -14,6 +14,23 @@ use crate::releases::release::Release;
 /// Which form this is. What has a later one is left as it is.
 pub(crate) const FORMAT: u32 = 1;
 
+/// How far a control value got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// How many changes there were.
+    pub(crate) changes: u64,
+    /// Whose they are, and all that come after them.
+    pub(crate) begun_by: u64,
+}
+
+impl Count {
+    /// Whether this was, before the other one came.
+    pub(crate) fn is_before(self, other: Self) -> bool {
+        let is_other = self.begun_by != other.begun_by && self.begun_by != 0 && other.begun_by != 0;
+        !is_other && self.changes < other.changes
+    }
+}
+
 /// The control value, and what counts its changes.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ControlRecord {
@@ -35,6 +52,9 @@ pub(crate) struct ControlRecord {
     refused: Vec<Vec<u8>>,
     #[prost(message, optional, tag = "8")]
     publisher: Option<PublisherRecord>,
+    /// Who published first: values that another one began are no earlier or later state of this. 0 if that is not known.
+    #[prost(fixed64, tag = "9")]
+    pub(crate) begun_by: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -123,7 +143,7 @@ pub(crate) struct ItemRecord {
 }
 
 impl ControlRecord {
-    pub(crate) fn of(scope: &str, control: &Control, changes: u64) -> Self {
+    pub(crate) fn of(scope: &str, control: &Control, Count { changes, begun_by }: Count) -> Self {
         let id = |release: &Release| release.as_bytes().to_vec();
         Self {
             format: FORMAT,
@@ -136,7 +156,12 @@ impl ControlRecord {
             publisher: control
                 .publisher
                 .map(|publisher| PublisherRecord { instance: publisher.instance.0, term: publisher.term }),
+            begun_by,
         }
+    }
+
+    pub(crate) fn count(&self) -> Count {
+        Count { changes: self.changes, begun_by: self.begun_by }
     }
 
     /// None if that is no control value.

@@ -136,6 +136,11 @@ impl Releases {
                 put_back => put_back?,
             }
         }
+        if state.shown.is_none() {
+            // The copy says which release is stable, and has it no more.
+            tracing::error!(scope = self.rollout.scope(), "what was stable is lost, and what the store says counts");
+            return state.stored.give_in(&self.rollout.stages);
+        }
         state.stored.put_control_back(&self.rollout.stages)?;
         tracing::warn!(
             scope = self.rollout.scope(),

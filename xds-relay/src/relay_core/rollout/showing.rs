@@ -133,11 +133,12 @@ impl Releases {
         let is_recalled = state.stored.is_recalled();
         let read = match (&self.copy, if is_recalled { None } else { Some(state.stored.content(release, &has)) }) {
             (Some(copy), None) => lock(&copy.copied).stored()?.content(release, &has),
-            (Some(copy), Some(Err(StoredError::Store(error)))) => {
+            // It does not answer, or was put back to what it was before there was this release.
+            (Some(copy), Some(Err(error @ (StoredError::Store(_) | StoredError::NotKept(_))))) => {
                 // It is what its hashes say, wherever it is read.
                 let copied = &mut *lock(&copy.copied);
-                let copied = copied.stored().ok().filter(|copied| copied.has(release)).ok_or(error)?;
-                tracing::warn!(%release, "it is read from the copy of this relay: the store does not answer");
+                let Some(copied) = copied.stored().ok().filter(|copied| copied.has(release)) else { return Err(error) };
+                tracing::warn!(%release, "it is read from the copy of this relay: {error}");
                 copied.content(release, &has)
             }
             (_, read) => read.unwrap_or(Err(StoredError::NotKept(release))),
