@@ -170,7 +170,11 @@ impl Releases {
         wall: SystemTime,
     ) -> Result<(), StoredError> {
         let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
-        let tally = candidate.and_then(|release| state.health.tally(release, &state.tallies.missed(release), now));
+        let tally = candidate.and_then(|release| {
+            state.health.are_elsewhere(&state.tallies.here(release));
+            let missed = self.turns.are_shared().then(|| state.tallies.missed(release));
+            state.health.tally(release, missed.as_ref(), now)
+        });
         state.turn.look(state.stored.control(), now);
         self.tell_others(state, tally.as_ref(), now)?;
         state.stored.flush(&self.rollout.stages)?;

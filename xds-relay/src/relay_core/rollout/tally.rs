@@ -177,6 +177,12 @@ impl Tallies {
         of.flat_map(|heard| heard.tally.gone.iter().chain(&heard.tally.lost_prints)).copied().collect()
     }
 
+    /// Who is at another relay, of those whom any misses.
+    pub(super) fn here(&self, release: Release) -> BTreeSet<u64> {
+        let of = self.by_relay.values().filter(|heard| heard.tally.is_of(release) && !heard.is_old);
+        of.flat_map(|heard| &heard.tally.here).copied().collect()
+    }
+
     /// Why a candidate halts, by what all say. Who has said nothing for long may be gone, and its clients elsewhere; but what it
     /// said that was refused was.
     pub(super) fn halts(&self, own: &Tally, release: Release, halt: &Halt, now: Instant) -> Option<String> {
