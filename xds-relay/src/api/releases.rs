@@ -46,10 +46,13 @@ pub struct ReleasedScope {
     /// The instance of the relay that publishes, of those that have these releases: it takes what is new, and says when that halts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publisher: Option<String>,
-    /// How many orders are not in the store yet, because it does not answer. Where several relays have it they are kept beside the copy;
-    /// else they are forgotten if the relay ends before.
+    /// How many orders are not in the store yet, because it does not answer.
     #[serde(skip_serializing_if = "is_none")]
     pub unsaved: usize,
+    /// Whether orders that wait for the store are kept over a restart, beside the copy of a store that several relays have; else they are
+    /// forgotten if the relay ends before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_unsaved: bool,
     /// Whether the store has not answered since this relay began: what is told is what the relay had of it before, and is served.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recalled: bool,

@@ -47,6 +47,7 @@ impl RelayCore {
                 damaged,
                 publisher: control.publisher().map(|publisher| format!("{:016x}", publisher.instance.0)),
                 unsaved,
+                keeps_unsaved: releases.keep_unsaved(),
                 recalled: is_recalled,
             }
         };

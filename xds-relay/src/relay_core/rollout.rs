@@ -276,6 +276,11 @@ impl Releases {
         is_recalled || is_unwritten || self.is_unheard.load(Ordering::Relaxed)
     }
 
+    /// Whether orders that wait for the store are kept over a restart.
+    pub(crate) fn keep_unsaved(&self) -> bool {
+        self.copy.is_some()
+    }
+
     /// Whether what others do is heard.
     pub(crate) fn are_heard(&self, are: bool) {
         self.is_unheard.store(!are, Ordering::Relaxed);
@@ -305,14 +310,20 @@ impl Releases {
         }
     }
 
-    /// A client that is served a release refused something of it.
-    pub(crate) fn is_rejected(&self, by: &ClientName, of: Option<Release>, type_url: &TypeUrl, names: &[ResourceName]) {
+    /// A client that is served a release refused something of it, with these words.
+    pub(crate) fn is_rejected(
+        &self,
+        (by, words): (&ClientName, &str),
+        of: Option<Release>,
+        type_url: &TypeUrl,
+        names: &[ResourceName],
+    ) {
         let Served { control, heard, .. } = &mut *lock(&self.served);
         if of.is_none() || !self.rollout.types.contains(type_url) {
             return;
         }
         if of == control.candidate().map(|candidate| candidate.release) {
-            heard.refused(by, type_url, names);
+            heard.refused(by, type_url, names, words);
         } else if of == control.stable() {
             heard.refused_stable(by.clone(), type_url);
         }

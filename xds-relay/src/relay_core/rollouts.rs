@@ -220,8 +220,14 @@ impl RelayCore {
         Some(releases.scope(scope, serves))
     }
 
-    /// A client rejected a response.
-    pub(crate) fn rejected(&self, number: u64, entry: &StreamEntry, type_url: &TypeUrl, names: &[ResourceName]) {
+    /// A client rejected a response, with these words.
+    pub(crate) fn rejected(
+        &self,
+        (number, entry): (u64, &StreamEntry),
+        type_url: &TypeUrl,
+        names: &[ResourceName],
+        words: &str,
+    ) {
         let all = lock(&self.releases).clone();
         if all.is_empty() {
             return;
@@ -229,7 +235,7 @@ impl RelayCore {
         let client = entry.client(number);
         for (at, releases) in all.iter().enumerate() {
             let has = lock(&entry.releases).get(&at).copied().flatten();
-            releases.is_rejected(&client, has, type_url, names);
+            releases.is_rejected((&client, words), has, type_url, names);
         }
     }
 

@@ -16,6 +16,8 @@ use crate::releases::Release;
 /// How many clients are told apart: who comes after these is counted nowhere, not among all either, unless it refuses something. And how
 /// many refusals, and clients that refuse anything.
 pub(crate) const MOST: usize = 10_000;
+/// How much is told of what a client calls itself, and of its words, in letters.
+const LETTERS: usize = 200;
 /// How many that have gone are told to other relays, and how long after they went.
 const MOST_GONE: usize = 1000;
 const GONE: Duration = Duration::from_secs(5);
@@ -33,8 +35,8 @@ pub(crate) enum ClientName {
 pub(crate) struct Heard {
     served: BTreeSet<ClientName>,
     refused: BTreeSet<Refusal>,
-    /// Who did, of which type: one client that refuses much leaves room for others.
-    refusing: BTreeSet<(ClientName, TypeUrl)>,
+    /// Who did, of which type, and with which words: one client that refuses much leaves room for others.
+    refusing: BTreeMap<(ClientName, TypeUrl), String>,
     refused_stable: BTreeSet<(ClientName, TypeUrl)>,
 }
 
@@ -79,6 +81,8 @@ pub(crate) struct Health {
     refusals: BTreeSet<Refusal>,
     /// Who refused anything of it.
     refusing: BTreeSet<ClientName>,
+    /// The first of them, and its words.
+    first: Option<(Refusal, String)>,
     /// Who refused something of a type of what is stable, and has accepted nothing of that type since.
     refuse_stable: BTreeSet<(ClientName, TypeUrl)>,
     /// When the streams were looked at last, or the candidate began: who is new is served it since then at most.
@@ -99,9 +103,12 @@ impl Heard {
         insert(&mut self.served, client);
     }
 
-    /// It refused something of that: of no names, all there is of a type.
-    pub(crate) fn refused(&mut self, client: &ClientName, type_url: &TypeUrl, names: &[ResourceName]) {
-        insert(&mut self.refusing, (client.clone(), type_url.clone()));
+    /// It refused something of that, with these words: of no names, all there is of a type.
+    pub(crate) fn refused(&mut self, client: &ClientName, type_url: &TypeUrl, names: &[ResourceName], words: &str) {
+        if self.refusing.len() < MOST {
+            let words = || words.chars().take(LETTERS).collect();
+            self.refusing.entry((client.clone(), type_url.clone())).or_insert_with(words);
+        }
         let all = names.is_empty().then_some(None);
         for name in names.iter().cloned().map(Some).chain(all) {
             insert(&mut self.refused, Refusal { client: client.clone(), type_url: type_url.clone(), name });
@@ -123,6 +130,7 @@ impl Health {
         }
         self.clients.clear();
         self.refusing.clear();
+        self.first = None;
         (self.candidate, self.looked) = (candidate, Some(now));
     }
 
@@ -131,11 +139,17 @@ impl Health {
         let Heard { served, refused, refusing, refused_stable } = heard;
         served.into_iter().for_each(|client| self.is_served(client, now));
         refused_stable.into_iter().for_each(|of| insert(&mut self.refuse_stable, of));
-        for of_type in refusing {
+        let mut first = None;
+        for (of_type, words) in refusing {
             self.is_served(of_type.0.clone(), now);
             if !self.refuse_stable.contains(&of_type) {
-                insert(&mut self.refusing, of_type.0);
+                insert(&mut self.refusing, of_type.0.clone());
+                first.get_or_insert((of_type, words));
             }
+        }
+        if let Some(((client, type_url), words)) = first.filter(|_| self.first.is_none()) {
+            let is_first = |refusal: &&Refusal| refusal.client == client && refusal.type_url == type_url;
+            self.first = refused.iter().find(is_first).map(|refusal| (refusal.clone(), words));
         }
         for refusal in refused {
             let of_type = (refusal.client, refusal.type_url);
@@ -193,7 +207,10 @@ impl Health {
         let named = gone_for(PATIENCE).filter(|name| matches!(name, ClientName::Node(_))).count();
         let untold = if missed.is_some() { named.saturating_sub(lost_prints.len()) } else { 0 };
         let unknown = self.refusing.iter().filter(|client| !self.clients.contains_key(*client)).count();
-        let of_refused = || self.refusals.first().map(ToString::to_string).unwrap_or_default();
+        let of_refused = || match &self.first {
+            Some((refusal, words)) => told(refusal, words),
+            None => self.refusals.first().map(|refusal| told(refusal, "")).unwrap_or_default(),
+        };
         let first = |name: Option<&ClientName>| name.map(ToString::to_string).unwrap_or_default();
         Some(Tally {
             all: (self.clients.len() + unknown - untold) as u64,
@@ -262,10 +279,12 @@ impl TypeLook {
     }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.name.as_ref().map_or("something", ResourceName::as_str), self.type_url)
-    }
+/// What was refused, by whom, and in which words: what clients say is cut, and shows no more than it is.
+fn told(Refusal { client, type_url, name }: &Refusal, words: &str) -> String {
+    let said = |text: &str| text.chars().take(LETTERS).flat_map(char::escape_debug).collect::<String>();
+    let name = said(name.as_ref().map_or("something", ResourceName::as_str));
+    let words = if words.is_empty() { String::new() } else { format!(": {}", said(words)) };
+    format!("{name} ({type_url}) by {}{words}", said(&client.to_string()))
 }
 
 impl ClientName {

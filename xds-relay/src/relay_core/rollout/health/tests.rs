@@ -24,7 +24,7 @@ fn halts(health: &Health, byte: u8, halt: &Halt, now: Instant) -> Option<String>
 
 fn refused(clients: impl IntoIterator<Item = usize>) -> Heard {
     let mut heard = Heard::default();
-    clients.into_iter().for_each(|id| heard.refused(&node(id), &CLUSTERS.into(), &["a".parse().unwrap()]));
+    clients.into_iter().for_each(|id| heard.refused(&node(id), &CLUSTERS.into(), &["a".parse().unwrap()], "no"));
     heard
 }
 
@@ -67,12 +67,29 @@ fn what_a_client_refuses_counts_however_many_there_are_and_however_much_others_r
     // One that refuses all there is leaves room.
     let mut heard = Heard::default();
     let names: Vec<_> = (0..2 * MOST).map(|name| format!("name-{name}").parse().unwrap()).collect();
-    heard.refused(&node(1), &CLUSTERS.into(), &names);
-    (2..6).for_each(|id| heard.refused(&node(id), &CLUSTERS.into(), &["b".parse().unwrap()]));
+    heard.refused(&node(1), &CLUSTERS.into(), &names, "no");
+    (2..6).for_each(|id| heard.refused(&node(id), &CLUSTERS.into(), &["b".parse().unwrap()], "no"));
     health.hear(heard, now);
     let halt = Halt { rejected: "0.05%".parse().unwrap(), ..Halt::default() };
     let why = halts(&health, 1, &halt, now).unwrap();
     assert!(why.starts_with("6 of 10001 clients refused something"), "{why}");
+}
+
+/// They may say what they like, at any length.
+#[test]
+fn who_refused_first_is_told_and_in_which_words() {
+    let (mut health, now) = (Health::default(), Instant::now());
+    health.begin(candidate(1), None, now);
+    let said = |client: &str, words: &str| {
+        let mut heard = Heard::default();
+        heard.refused(&ClientName::Node(client.into()), &CLUSTERS.into(), &["a".parse().unwrap()], words);
+        heard
+    };
+    health.hear(said("node\u{202e}", &format!("no\nsuch\u{1b}[31m {}", "x".repeat(500))), now);
+    health.hear(said("a first one", "later"), now);
+    let why = halts(&health, 1, &Halt::default(), now).unwrap();
+    let start = format!("clients refused 2, such as a ({CLUSTERS}) by node\\u{{202e}}: no\\nsuch\\u{{1b}}[31m xxx");
+    assert!(why.starts_with(&start) && why.len() < 400, "{why}");
 }
 
 /// Others are told of as many as that.
