@@ -161,6 +161,26 @@ fn a_relay_without_a_copy_starts_and_says_nothing_before_the_store_answers() {
     assert_eq!(relays.held([client]), ["a@1 b@1"]);
 }
 
+/// Its password is another by now, say.
+#[test]
+fn a_relay_that_the_store_refuses_as_it_starts_serves_what_it_served_last_if_it_knows_that() {
+    let mut relays = staged();
+    relays.seats[0].refuses.store(true, Ordering::Relaxed);
+    relays.restart(0, &[]);
+    let client = relays.node(0, "other", "other");
+    relays.advance(60);
+    assert_eq!(relays.held([client]), ["a@1 b@1"]);
+    relays.seats[0].refuses.store(false, Ordering::Relaxed);
+    relays.advance(5);
+    assert_eq!(relays.control(0), relays.control(1));
+
+    relays.seats[0].refuses.store(true, Ordering::Relaxed);
+    relays.copies[0] = Memory::default();
+    relays.world.start(0, FILES, None::<NoState>);
+    let error = relays.try_to_begin(0).unwrap_err().to_string();
+    assert!(error.contains("permission denied"), "{error}");
+}
+
 /// That there is no release yet is an answer, and that the store is away is none.
 #[test]
 fn a_relay_is_ready_once_it_knows_what_is_released() {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use xdstp_client::state::Store;
+use xdstp_client::state::{Store, StoreError};
 
 use super::Releases;
 use crate::lock::lock;
@@ -129,6 +129,7 @@ pub(super) fn read(
     let mut copied = copy.map(|copy| lock(&copy.copied));
     let copied = copied.as_mut().and_then(|copied| copied.stored().ok());
     let mut stored = Stored::recalled(store.clone(), scope, copied.as_deref());
+    let has_stable = stored.control().stable().is_some();
     let opened = (!is_away).then(|| {
         stored.refresh(stages)?;
         stored.order_again(waiting.clone(), stages)?;
@@ -136,6 +137,8 @@ pub(super) fn read(
     });
     let why = match opened {
         Some(Err(StoredError::Store(error))) if error.may_pass() => error.to_string(),
+        // A password, say, or a role: that may be mended while what is stable is served.
+        Some(Err(StoredError::Store(error @ StoreError::Refused(_)))) if has_stable => error.to_string(),
         Some(opened) => return opened,
         None => "it did not answer".to_owned(),
     };
