@@ -1,6 +1,7 @@
 //! Releases: who is served which, and what becomes of those that clients refuse.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use xds_relay::api::{OrderDone, Ordered, ReleaseOrder};
 use xds_relay::config::Rollout;
@@ -318,6 +319,44 @@ fn what_is_kept_and_cannot_be_read_is_not_rolled_back_to() {
     let error = ordered(&world, &back, true).unwrap_err();
     assert!(error.to_string().contains("its hash is another"), "{error}");
     assert_eq!(world.relays[0].core.release_control(None).unwrap(), control, "nothing changed");
+}
+
+/// It is set, in either direction.
+#[test]
+fn a_stage_lasts_as_long_as_it_is_to_whatever_the_clock_says() {
+    for ahead in [true, false] {
+        let (mut world, _) = world();
+        world.wall_is_ahead = if ahead { Duration::ZERO } else { 3600 * SECOND };
+        release_of(&mut world, &[(CLUSTERS, "a@1")]);
+        let other = node(&mut world, DELTA, "other");
+        release_of(&mut world, &[(CLUSTERS, "a@2")]);
+        world.wall_is_ahead = if ahead { 3600 * SECOND } else { Duration::ZERO };
+        world.advance(50 * SECOND);
+        assert_eq!(held(&world, other), "a@1", "ahead: {ahead}");
+        world.advance(15 * SECOND);
+        assert_eq!(held(&world, other), "a@2", "ahead: {ahead}");
+        world.advance(50 * SECOND);
+        assert!(world.relays[0].core.release_control(None).unwrap().candidate().is_some());
+        world.advance(15 * SECOND);
+        assert!(world.relays[0].core.release_control(None).unwrap().candidate().is_none());
+    }
+}
+
+/// What was seen of its clients it does not know any more.
+#[test]
+fn a_stage_begins_anew_once_with_a_relay_that_starts() {
+    let (mut world, store) = world();
+    release_of(&mut world, &[(CLUSTERS, "a@1")]);
+    release_of(&mut world, &[(CLUSTERS, "a@2")]);
+    world.advance(50 * SECOND);
+    world.stop(0);
+    world.add_relay(FILES, Vec::new());
+    roll_out(&world, 1, Rollout::new(None, stages([canaries(), percent("100%")])), &store);
+    let stage = |world: &World| world.relays[1].core.release_control(None).unwrap().candidate().unwrap().stage;
+    world.advance(50 * SECOND);
+    assert_eq!(stage(&world), 0);
+    world.advance(15 * SECOND);
+    assert_eq!(stage(&world), 1);
 }
 
 #[test]

@@ -182,12 +182,16 @@ impl Releases {
             return Ok(());
         }
         self.forget_told(state, now)?;
-        let control = state.stored.control().clone();
-        let Some(Candidate { release, progress, .. }) = control.candidate().cloned() else { return Ok(()) };
+        let Some(Candidate { release, progress, .. }) = state.stored.control().candidate().cloned() else {
+            return Ok(());
+        };
         // It is halted for the first reason there was.
         if matches!(progress, Progress::Halted(_)) && self.rollout.on_halt == OnHalt::Hold {
             return Ok(());
         }
+        // The stage begins anew with a relay that publishes since: what others, or it before a restart, saw of clients it does not know.
+        let by = By::Publisher(self.publisher(state, wall)?);
+        let control = state.stored.control().clone();
         let checked = self.checked(release, now);
         // What was told to the store just now may have changed which it is.
         let tally = tally.filter(|tally| tally.is_of(release)).unwrap_or_else(|| Tally::of(release));
@@ -195,16 +199,15 @@ impl Releases {
         let halts = halts.or_else(|| checked.clone().err());
         // The clock of another relay may have begun the stage.
         state.turn.look(&control, now);
-        let has_held = state.turn.has_held(&self.rollout.stages, now) || !self.turns.are_shared();
-        let is_due =
-            checked == Ok(true) && has_held && control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
-        let (act, why) = match (halts, is_due) {
-            (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why),
-            (None, true) => (Act::Advance { release }, "all is well".to_owned()),
-            (None, false) => return Ok(()),
+        let is_due = checked == Ok(true) && state.turn.has_held(&self.rollout.stages, now);
+        let due = control.due(&self.rollout.stages).filter(|_| is_due);
+        let (act, why, at) = match (halts, due) {
+            (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why, wall),
+            // It was there for that long, whatever the clock says of whoever began it, or this one's since it was set.
+            (None, Some(due)) => (Act::Advance { release }, "all is well".to_owned(), wall.max(due)),
+            (None, None) => return Ok(()),
         };
-        let by = By::Publisher(self.publisher(state, wall)?);
-        let done = state.stored.apply(&Order::new(act, by, why.as_str(), wall), &self.rollout.stages)?;
+        let done = state.stored.apply(&Order::new(act, by, why.as_str(), at), &self.rollout.stages)?;
         let (scope, done) = (self.rollout.scope(), done.transition);
         match done {
             Transition::Halted | Transition::RolledBack => {
