@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::api::{
-    self, CandidateState, CandidateStatus, KeptRelease, ReleasedScope, SaidOf, ServedCounts, StageStatus,
+    self, CandidateState, CandidateStatus, KeptRelease, NotTakenRelease, ReleasedScope, SaidOf, ServedCounts,
+    StageStatus,
 };
 use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
@@ -41,6 +42,9 @@ impl RelayCore {
                     CandidateStatus { check, ..status(candidate, &control, &rollout.stages) }
                 }),
                 frozen: control.frozen().map(said),
+                not_taken: control
+                    .not_taken()
+                    .map(|of| NotTakenRelease { release: of.release.to_string(), at: millis_of(of.at) }),
                 refused: control.refused().iter().map(Release::to_string).collect(),
                 kept: kept.into_iter().map(kept_release).collect(),
                 clients,

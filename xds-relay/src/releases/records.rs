@@ -7,7 +7,7 @@ use prost::Message;
 
 use crate::releases::act::{Instance, Publisher, Said, millis_of, time_of};
 use crate::releases::candidate::{Candidate, Progress};
-use crate::releases::control::Control;
+use crate::releases::control::{Control, NotTaken};
 use crate::releases::manifest::{BodyHash, Item, millis};
 use crate::releases::release::Release;
 
@@ -55,6 +55,17 @@ pub(crate) struct ControlRecord {
     /// Who published first: values that another one began are no earlier or later state of this. 0 if that is not known.
     #[prost(fixed64, tag = "9")]
     pub(crate) begun_by: u64,
+    #[prost(message, optional, tag = "10")]
+    not_taken: Option<NotTakenRecord>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct NotTakenRecord {
+    #[prost(bytes = "vec", tag = "1")]
+    release: Vec<u8>,
+    /// In milliseconds since 1970.
+    #[prost(uint64, tag = "2")]
+    at: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -157,6 +168,9 @@ impl ControlRecord {
                 .publisher
                 .map(|publisher| PublisherRecord { instance: publisher.instance.0, term: publisher.term }),
             begun_by,
+            not_taken: control
+                .not_taken
+                .map(|of| NotTakenRecord { release: of.release.as_bytes().to_vec(), at: millis_of(of.at) }),
         }
     }
 
@@ -174,7 +188,15 @@ impl ControlRecord {
             frozen: self.frozen.as_ref().map(SaidRecord::said),
             refused: self.refused.iter().map(|id| release(id)).collect::<Option<_>>()?,
             publisher: publisher.map(|publisher| Publisher::new(Instance(publisher.instance), publisher.term)),
+            // It is told, and nothing goes by it.
+            not_taken: self.not_taken.as_ref().and_then(NotTakenRecord::not_taken),
         })
+    }
+}
+
+impl NotTakenRecord {
+    fn not_taken(&self) -> Option<NotTaken> {
+        Some(NotTaken { release: release(&self.release)?, at: time_of(self.at) })
     }
 }
 

@@ -50,7 +50,8 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
 
 fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()> {
     let unsaved = scope.unsaved_words();
-    let ReleasedScope { scope, mark, stable, candidate, frozen, kept, clients, damaged, recalled, .. } = scope;
+    let ReleasedScope { scope, mark, stable, candidate, frozen, not_taken, kept, clients, damaged, recalled, .. } =
+        scope;
     writeln!(out, "{}, mark {}", visible(scope), visible(mark))?;
     match stable {
         None => writeln!(out, "no release yet: nothing is served")?,
@@ -61,6 +62,9 @@ fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()>
     }
     if let Some(by) = frozen {
         writeln!(out, "frozen {}", words(by, now))?;
+    }
+    if let Some(of) = not_taken {
+        writeln!(out, "not taken {} {}: a rollback left it", visible(&of.release), ago(of.at, now))?;
     }
     if *recalled {
         writeln!(out, "recalled: the store has not answered since the relay began, and this is what it had before")?;

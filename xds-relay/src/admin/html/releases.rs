@@ -50,6 +50,11 @@ fn section(scope: &ReleasedScope, takes_orders: bool) -> Markup {
                 }),
                 ("Frozen", html! { @if let Some(by) = frozen { (said_by(by)) } }),
                 ("Under way", html! { @if let Some(candidate) = candidate { (under_way(candidate, clients.candidate)) } }),
+                ("Not taken", html! {
+                    @if let Some(of) = &scope.not_taken {
+                        (release(&of.release)) " at " (at(of.at)) ": a rollback left it"
+                    }
+                }),
                 ("Published by", html! { @if let Some(relay) = publisher { "relay " (relay) } }),
                 ("What is wrong", html! {
                     @if *recalled { p.wrong { (RECALLED) } }
