@@ -203,7 +203,7 @@ mod tests {
             let _ = store.commit(&[Op::put(&*key, written.clone())], &[]).unwrap();
             let (mut kept, read) = WaitingOrders::open(store.clone(), "a scope").unwrap();
             assert_eq!(read.len(), usize::from(is_read), "{format}");
-            let done = kept.keep(&[]).and_then(|()| kept.keep(&[waits.clone()]));
+            let done = kept.keep(&[]).and_then(|()| kept.keep(std::slice::from_ref(&waits)));
             assert_eq!(done.is_ok(), is_read, "{format}: {done:?}");
             let there = store.list("").unwrap().entries.remove(0).value;
             assert_eq!(
