@@ -89,6 +89,8 @@ def people_stop_a_bad_push_and_go_back_with_the_origin_dead(bed, client):
     push.replace("resources: [")
     push.order(relay, "rollback", "--to", first)
     have(1, envoys)
+    # The files are bad still.
+    relay.restart()
     have(1, [bed.envoy(client, relay.port, node="late")])
     for envoy in envoys:
         equal(envoy.stat("listener_manager.lds.update_rejected"), 0, "what Envoys refused")

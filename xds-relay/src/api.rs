@@ -25,7 +25,8 @@ pub use self::orders::{Audit, AuditEntry, AuditQuery, OrderDone, Ordered, Releas
 pub use self::origins::{OriginDetail, OriginState, OriginStatus, Origins};
 pub use self::release_diff::{ChangedResource, DiffQuery, ReleaseDiff, ReleasedResource};
 pub use self::releases::{
-    CandidateState, CandidateStatus, KeptRelease, ReleasedScope, Releases, SaidOf, ServedCounts, StageStatus,
+    CandidateState, CandidateStatus, KeptRelease, NotTakenRelease, ReleasedScope, Releases, SaidOf, ServedCounts,
+    StageStatus,
 };
 pub use self::resources::{HeldResource, NameQuery, Named, ResourceQuery, ResourceRow, Resources, Wanting};
 pub use self::words::{query, short_time, short_type};

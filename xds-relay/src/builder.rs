@@ -270,11 +270,14 @@ impl RelayBuilder {
         let origins = Origins::read(&config, &core)?;
         let traces = Traces::begin(&config, &core)?;
         // Of what is followed nothing is known before it has answered, and who asks waits; of what is brought that may be otherwise.
-        let is_waited_for = |name: &str| config.origin(name).is_some_and(|origin| origin.kind.is_followed());
-        if let Some((origin, reason)) = core.not_ready_of(|name| !is_waited_for(name)) {
+        // What is bad is told once it is known whether anything of it is released.
+        let is_waited_for =
+            |name: &str| origins.were_bad(name) || config.origin(name).is_some_and(|origin| origin.kind.is_followed());
+        if let Some((origin, reason)) = core.not_ready_of(|_, name| !is_waited_for(name)) {
             return Err(Error::Origin { origin, reason });
         }
         releaser::roll_out(&config, &core).await?;
+        origins.are_released()?;
         let tls = match tls {
             Some(tls) => Some(tls::Downstream::of(tls)),
             None => config.tls.as_ref().map(|files| tls::Downstream::load(files, With::Clients)).transpose()?,

@@ -9,7 +9,8 @@ use crate::error::Error;
 use crate::text_file::{self, Unread};
 use crate::tls;
 
-/// Where it is, and who the relay is to it; `field` is what the configuration calls it, such as `state.etcd`. Files are read now.
+/// Where it is, and who the relay is to it; `field` is what the configuration calls it, such as `state.etcd`. Files are read now, and the
+/// password each time that etcd asks who the relay is.
 ///
 /// # Errors
 /// A file is not good, or no member can be at an address.
@@ -25,9 +26,10 @@ pub(crate) fn etcd_options(etcd: &Etcd, field: &str) -> Result<EtcdOptions, Erro
         None => options,
     };
     let Some(EtcdUser { name, password_file, .. }) = &etcd.user else { return Ok(options) };
-    let password = password(password_file)
-        .map_err(|reason| Error::Field { field: format!("{field}.user.password_file"), reason })?;
-    options.with_user(name, password).map_err(|error| bad("user", &error))
+    // There may be another one by the time it is needed.
+    password(password_file).map_err(|reason| Error::Field { field: format!("{field}.user.password_file"), reason })?;
+    let file = password_file.clone();
+    options.with_user_of(name, move || password(&file)).map_err(|error| bad("user", &error))
 }
 
 /// What is in the file, without the end of its line. What is wrong says nothing of it.
@@ -74,6 +76,9 @@ mod tests {
             let error = options(bad).unwrap_err();
             assert_eq!(error, format!("state.etcd.user.password_file: {}: {words}", file.display()));
         }
+        // It is another one when it is asked for again.
+        fs::write(&file, "hunter3\n").unwrap();
+        assert_eq!(password(&file).as_deref(), Ok("hunter3"));
         fs::remove_file(&file).unwrap();
         let etcd = Etcd::new(["https://a:1".parse().unwrap()], "x/").with_user("me", &file);
         let error = etcd_options(&etcd, "origins[1].etcd").unwrap_err().to_string();

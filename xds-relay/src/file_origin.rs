@@ -70,7 +70,7 @@ pub use self::error::FileError;
 pub use self::files::resource_files;
 pub(crate) use self::held::held;
 pub use self::import::{Import, ImportedFile, import, import_file};
-pub(crate) use self::load::{LoadedOrigin, descriptors_of, load_origin, load_text, load_value};
+pub(crate) use self::load::{descriptors_of, directory_of, load_origin, load_text, load_value};
 pub use self::load::{load, load_embedded};
 pub(crate) use self::redact::without_secrets;
 pub use self::resource::FileResource;

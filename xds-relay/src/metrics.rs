@@ -21,6 +21,7 @@ mod keyed;
 mod latencies;
 mod load_reports;
 mod looked_at;
+mod released;
 mod reloads;
 mod stream_guard;
 mod traces;
@@ -32,6 +33,7 @@ pub use self::keyed::KeyedMetrics;
 pub(crate) use self::load_reports::LoadReportStream;
 use self::load_reports::LoadReports;
 pub use self::looked_at::{CertificateTimes, Gauges};
+pub use self::released::{ReleaseGauges, ReleaseState};
 pub use self::reloads::ReloadMetrics;
 use self::reloads::Reloads;
 pub use self::stream_guard::StreamGuard;
@@ -100,6 +102,7 @@ pub struct Metrics {
     reloads: Reloads,
     etcd: keyed::Keyed,
     kubernetes: keyed::Keyed,
+    released: released::Released,
     state_commits: IntCounterVec,
     state_keys: IntCounterVec,
     traces: traces::Traces,
@@ -189,6 +192,7 @@ impl Metrics {
             reloads: Reloads::new(&registry),
             etcd: keyed::Keyed::etcd(&registry),
             kubernetes: keyed::Keyed::kubernetes(&registry),
+            released: released::Released::new(&registry),
             state_commits: counters(
                 &registry,
                 "state_commits_total",

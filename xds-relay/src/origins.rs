@@ -17,55 +17,56 @@ use crate::error::Error;
 use crate::lock::lock;
 use crate::relay_core::{Dial, Dialed, Position, RelayCore};
 
+#[cfg(feature = "file-origin")]
+mod files;
+
 /// The origins of files, of etcd and of Kubernetes of a running relay, watched while this lives.
 pub(crate) struct Origins {
     #[cfg(feature = "file-origin")]
-    _watches: Vec<crate::file_origin::Watch>,
+    files: files::FileOrigins,
     #[cfg(feature = "file-origin")]
     _etcd: Vec<crate::etcd_origin::Following>,
     #[cfg(feature = "file-origin")]
     _kubernetes: Vec<crate::kubernetes_origin::Following>,
 }
 
+#[cfg(feature = "file-origin")]
 impl Origins {
-    #[cfg(feature = "file-origin")]
+    /// # Errors
+    /// What is needed to read them is not good. That files are bad is told [later](Self::are_released).
     pub(crate) fn read(config: &Config, core: &Arc<RelayCore>) -> Result<Self, Error> {
-        use std::time::Instant;
-
-        use crate::file_origin::{LoadedOrigin, Watch, held, load_origin};
-        let mut watches = Vec::new();
-        for (index, origin) in config.origins.iter().enumerate() {
-            let Some((directory, descriptors)) = origin.kind.files() else { continue };
-            let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
-            let loaded = load_origin(config, origin, directory, descriptors)?;
-            let LoadedOrigin { directory, resources: loaded, .. } = loaded;
-            core.set_files(index, held(&loaded), Instant::now());
-            let reloads = core.metrics().reloads(&origin.name);
-            let (core, name) = (core.clone(), origin.name.clone());
-            let reload =
-                move |read: Result<Vec<crate::file_origin::FileResource>, crate::file_origin::FileError>| match read {
-                    Ok(resources) => {
-                        reloads.ok.inc();
-                        tracing::info!(origin = %name, resources = resources.len(), "files changed");
-                        core.set_files(index, held(&resources), Instant::now());
-                    }
-                    Err(error) => {
-                        reloads.failed.inc();
-                        // What is said last stays in sight.
-                        error.lines().for_each(|line| tracing::error!(origin = %name, "{line}"));
-                        tracing::error!(origin = %name, "files are not good: the last good state is kept");
-                    }
-                };
-            watches.push(Watch::of(directory, loaded, reload).map_err(|error| failed(error.to_string()))?);
-        }
+        let files = files::FileOrigins::read(config, core)?;
         let etcd = crate::etcd_origin::follow_all(config, core)?;
         let kubernetes = crate::kubernetes_origin::follow_all(config, core)?;
-        Ok(Self { _watches: watches, _etcd: etcd, _kubernetes: kubernetes })
+        Ok(Self { files, _etcd: etcd, _kubernetes: kubernetes })
     }
 
-    #[cfg(not(feature = "file-origin"))]
+    /// Whether the files of an origin were bad as the relay started.
+    pub(crate) fn were_bad(&self, origin: &str) -> bool {
+        self.files.were_bad(origin)
+    }
+
+    /// Goes on without files that are bad: of each such origin something is released, and served.
+    ///
+    /// # Errors
+    /// What is wrong with the first of which nothing is.
+    pub(crate) fn are_released(&self) -> Result<(), Error> {
+        self.files.are_released()
+    }
+}
+
+#[cfg(not(feature = "file-origin"))]
+impl Origins {
     pub(crate) fn read(config: &Config, _: &Arc<RelayCore>) -> Result<Self, Error> {
         refuse_files(config).map(|()| Self {})
+    }
+
+    pub(crate) fn were_bad(&self, _: &str) -> bool {
+        false
+    }
+
+    pub(crate) fn are_released(&self) -> Result<(), Error> {
+        Ok(())
     }
 }
 

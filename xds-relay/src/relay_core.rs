@@ -24,6 +24,7 @@ mod origins_view;
 mod own_node;
 mod quotas;
 mod relay_path;
+mod release_gauges;
 mod release_orders;
 mod releases_past;
 mod releases_view;
@@ -55,6 +56,7 @@ pub use self::rollout::{Checked, ReleaseStore};
 pub use self::rollout_error::RolloutError;
 pub use self::stream_entry::ServedStream;
 pub use self::streams::{AdmitError, Admitted};
+pub use crate::snapshot::Readiness;
 pub use xdstp_client::federation::{
     ByNode, Dial, Dialed, Held, NodeGroup, Origin, Position, Routes, Scope, ScopeKey, Share, SnapshotOrigin, Speaker,
 };

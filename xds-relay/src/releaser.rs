@@ -146,6 +146,8 @@ async fn open_shared(etcd: &config::Etcd, directory: &Path) -> Result<Result<Ope
         let (following, is_away) = match Following::begin(etcd.clone()) {
             Ok(following) => (following, false),
             Err(error) if error.may_pass() => (Following::later(etcd.clone()), true),
+            // Whether that is borne is for each scope to say.
+            Err(StoreError::Refused(_)) => (Following::later(etcd.clone()), false),
             Err(error) => return Err(error),
         };
         Ok((ReleaseStore::shared(etcd.clone(), etcd).with_copy(copy, &of).away(is_away), Some(following)))

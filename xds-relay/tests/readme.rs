@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use xds_relay::{
     Config,
-    metrics::{CertificateTimes, Gauges, Metrics},
+    metrics::{CertificateTimes, Gauges, Metrics, ReleaseGauges},
 };
 use xds_transport::Protocol;
 use xdstp_client::federation::Observer as _;
@@ -55,6 +55,7 @@ fn everything() -> String {
     let _handles = (metrics.downstream(type_url), metrics.upstream("a", type_url), metrics.reloads("a"));
     metrics.etcd("a").set(true, 0, 0);
     metrics.kubernetes("a").set(true, 0, 0);
+    let _halts = metrics.release_halts("a");
     let _timings = metrics.timings(type_url);
     metrics.spoke("a", Instant::now());
     let _open = metrics.stream_opened(Protocol::Delta);
@@ -63,6 +64,7 @@ fn everything() -> String {
         resources: BTreeMap::from([(type_url.to_owned(), 1)]),
         stale: BTreeMap::from([("a".to_owned(), 1)]),
         state: Some(true),
+        releases: BTreeMap::from([("a".to_owned(), ReleaseGauges::default())]),
         damaged: Some(1),
         limits: BTreeMap::from([("streams", (1, 2))]),
         certificates: BTreeMap::from([("tls.certificate".to_owned(), CertificateTimes::default())]),

@@ -60,8 +60,8 @@ pub trait Client: Send + Sync + 'static {
         None
     }
 
-    /// It rejected a response, in which these were: none of a full state, which has all there is.
-    fn rejected(&self, _type_url: &TypeUrl, _names: &[ResourceName]) {}
+    /// It rejected a response, in which these were, with these words: none of a full state, which has all there is.
+    fn rejected(&self, _type_url: &TypeUrl, _names: &[ResourceName], _words: &str) {}
 
     /// It asks for more than it may: the reason that its stream ends with.
     fn refused(&self, error: &OverLimit) -> String;

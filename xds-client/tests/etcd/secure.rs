@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use xdstp_client::bootstrap::TlsFiles;
@@ -51,6 +52,21 @@ fn options(cluster: &Cluster) -> EtcdOptions {
     let mut files = TlsFiles::default();
     files.ca_certificate = Some(cluster.directory.path().join("ca.pem"));
     EtcdOptions::new(cluster.endpoints(), PREFIX).unwrap().with_tls(Tls::from_files(files))
+}
+
+#[test]
+fn a_password_is_asked_for_each_time_that_it_is_told() {
+    let cluster = cluster();
+    let said = Arc::new(Mutex::new(Err("not there yet".to_owned())));
+    let asked = said.clone();
+    let options = options(&cluster).with_user_of("relay", move || asked.lock().unwrap().clone()).unwrap();
+    let store = Etcd::open(options).unwrap();
+    let Err(StoreError::Away(why)) = store.list("") else { panic!("there is no password") };
+    assert!(why.contains("the password of relay: not there yet"), "{why}");
+    *said.lock().unwrap() = Ok("wrong".to_owned());
+    assert!(matches!(store.list(""), Err(StoreError::Refused(_))));
+    *said.lock().unwrap() = Ok("secret".to_owned());
+    store.list("").unwrap();
 }
 
 fn user(cluster: &Cluster, password: &str) -> Etcd {

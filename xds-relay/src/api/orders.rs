@@ -55,9 +55,10 @@ pub struct OrderDone {
     pub scope: String,
     /// In words: `frozen`, `rolled back`, `unchanged` …
     pub done: String,
-    /// Whether it is kept. If not, that cannot be written now: it is so on this relay, and is written as soon as that can be, unless the
-    /// relay ends before.
+    /// Whether it is kept. If not, that cannot be written now: it is so on this relay, and is written as soon as that can be.
     pub is_kept: bool,
+    /// Whether it is still written if the relay ends before; else it is forgotten.
+    pub keeps_unsaved: bool,
     /// The scope's mark since.
     pub mark: String,
 }

@@ -36,6 +36,9 @@ pub struct ReleasedScope {
     pub frozen: Option<SaidOf>,
     /// The releases that are not taken again, the latest last.
     pub refused: Vec<String>,
+    /// What the origin had last, if that is not taken: a rollback left it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_taken: Option<NotTakenRelease>,
     /// What is kept, the latest first.
     pub kept: Vec<KeptRelease>,
     /// How many clients are served what is stable, and how many the candidate.
@@ -46,13 +49,26 @@ pub struct ReleasedScope {
     /// The instance of the relay that publishes, of those that have these releases: it takes what is new, and says when that halts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publisher: Option<String>,
-    /// How many orders are not in the store yet, because it does not answer. Where several relays have it they are kept beside the copy;
-    /// else they are forgotten if the relay ends before.
+    /// How many orders are not in the store yet, because it does not answer.
     #[serde(skip_serializing_if = "is_none")]
     pub unsaved: usize,
+    /// Whether orders that wait for the store are kept over a restart, beside the copy of a store that several relays have; else they are
+    /// forgotten if the relay ends before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_unsaved: bool,
     /// Whether the store has not answered since this relay began: what is told is what the relay had of it before, and is served.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recalled: bool,
+}
+
+/// A release that is not taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NotTakenRelease {
+    /// Which.
+    pub release: String,
+    /// When it was not.
+    pub at: u64,
 }
 
 /// Who is served a release before everybody is.

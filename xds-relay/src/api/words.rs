@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Write as _};
 
 use super::clients::ClientState;
 use super::origins::{OriginState, OriginStatus};
+use super::releases::ReleasedScope;
 use super::resources::ResourceRow;
 
 impl Display for ClientState {
@@ -42,6 +43,31 @@ impl OriginStatus {
         let error = self.last_error.clone().filter(|_| matches!(self.state, OriginState::Partly | OriginState::Down));
         let words: Vec<_> = error.into_iter().chain(self.hint.clone()).collect();
         (!words.is_empty()).then(|| words.join("; "))
+    }
+}
+
+impl ReleasedScope {
+    /// That orders wait for the store, if any do, in words.
+    ///
+    /// ```
+    /// use xds_relay::api::ReleasedScope;
+    ///
+    /// let waits = ReleasedScope { unsaved: 2, ..ReleasedScope::default() };
+    /// let words = "2 orders are done here, and not in the store yet: they are forgotten if the relay ends before";
+    /// assert_eq!((waits.unsaved_words().as_deref(), ReleasedScope::default().unsaved_words()), (Some(words), None));
+    /// ```
+    pub fn unsaved_words(&self) -> Option<String> {
+        let orders = match self.unsaved {
+            0 => return None,
+            1 => "1 order is".to_owned(),
+            many => format!("{many} orders are"),
+        };
+        let then = match self.keeps_unsaved {
+            true => "kept over a restart of the relay",
+            false => "forgotten if the relay ends before",
+        };
+        let they_are = if self.unsaved == 1 { "it is" } else { "they are" };
+        Some(format!("{orders} done here, and not in the store yet: {they_are} {then}"))
     }
 }
 

@@ -117,7 +117,6 @@ pub(super) struct Loaded {
 /// An origin of the configuration, as its files are.
 #[derive(Debug)]
 pub(crate) struct LoadedOrigin {
-    pub(crate) directory: Directory,
     pub(crate) resources: Vec<FileResource>,
     /// What they refer to that comes from here, and that none of them is. That is no error: clients may have it in their own files,
     /// or it may come in another file a moment later.
@@ -151,6 +150,31 @@ impl Directory {
         let dangling = resources.dangling(&self.served);
         Ok(Loaded { resources: resources.into_vec(), counts, dangling })
     }
+
+    /// What is in its files.
+    pub(crate) fn resources(&self) -> Result<Vec<FileResource>, FileError> {
+        self.read().map(|loaded| loaded.resources)
+    }
+}
+
+/// The directory of an origin of the configuration.
+///
+/// # Errors
+/// The file of the types that it may have is not good.
+pub(crate) fn directory_of(
+    config: &Config,
+    origin: &Origin,
+    files: &Path,
+    descriptors: Option<&Path>,
+) -> Result<Directory, Error> {
+    let descriptors = descriptors_of(config, origin, descriptors)?;
+    let reading = origin.kind.file_reading();
+    let descriptors = if reading.validate { descriptors.with_validation() } else { descriptors };
+    Ok(Directory {
+        environment: reading.environment.then(Environment::of_process),
+        with_directories: reading.sub_directories,
+        ..Directory::new(files.to_owned(), descriptors, Served::by(config, &origin.name))
+    })
 }
 
 /// Reads the descriptors and the resources of an origin of the configuration.
@@ -161,17 +185,9 @@ pub(crate) fn load_origin(
     descriptors: Option<&Path>,
 ) -> Result<LoadedOrigin, Error> {
     let failed = |error: FileError| Error::Origin { origin: origin.name.clone(), reason: error.to_string() };
-    let descriptors = descriptors_of(config, origin, descriptors)?;
-    let reading = origin.kind.file_reading();
-    let descriptors = if reading.validate { descriptors.with_validation() } else { descriptors };
-    let directory = Directory {
-        environment: reading.environment.then(Environment::of_process),
-        with_directories: reading.sub_directories,
-        ..Directory::new(files.to_owned(), descriptors, Served::by(config, &origin.name))
-    };
-    let loaded = directory.read().map_err(failed)?;
+    let loaded = directory_of(config, origin, files, descriptors)?.read().map_err(failed)?;
     let Loaded { resources, dangling, .. } = loaded;
-    Ok(LoadedOrigin { directory, resources, dangling })
+    Ok(LoadedOrigin { resources, dangling })
 }
 
 /// The types that an origin of the configuration may have.

@@ -77,13 +77,14 @@ impl Watch {
         loaded: Vec<FileResource>,
         on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
     ) -> std::io::Result<Self> {
-        Self::start_with(Directory::new(directory.into(), descriptors, Served::default()), loaded, on_change, TIMING)
+        let directory = Directory::new(directory.into(), descriptors, Served::default());
+        Self::start_with(directory, Ok(loaded), on_change, TIMING)
     }
 
-    /// Watches the directory of an origin: see [`start`](Self::start).
+    /// Watches the directory of an origin: see [`start`](Self::start). It may be bad as this begins.
     pub(crate) fn of(
         directory: Directory,
-        loaded: Vec<FileResource>,
+        loaded: Result<Vec<FileResource>, FileError>,
         on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
     ) -> std::io::Result<Self> {
         Self::start_with(directory, loaded, on_change, TIMING)
@@ -91,7 +92,7 @@ impl Watch {
 
     fn start_with(
         directory: Directory,
-        loaded: Vec<FileResource>,
+        loaded: Result<Vec<FileResource>, FileError>,
         on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
         timing: Timing,
     ) -> std::io::Result<Self> {
@@ -103,7 +104,7 @@ impl Watch {
             signal: Arc::clone(&signal),
             notifications: None,
             seen: None,
-            reported: Ok(loaded),
+            reported: loaded,
             counts: Counts::new(),
         };
         let thread = std::thread::Builder::new().name("file-origin".into()).spawn(|| watcher.run())?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
 
-use super::{Metrics, gauges, signed};
+use super::{Metrics, ReleaseGauges, gauges, released, signed};
 
 /// What is counted only when somebody looks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct Gauges {
     pub damaged: Option<u64>,
     /// Whether what is known is kept where it survives a restart, if it is to be.
     pub state: Option<bool>,
+    /// Scope → how its releases are, if it has any.
+    pub releases: BTreeMap<String, ReleaseGauges>,
     /// Field of the configuration → when the certificate in its file expires, of several the one that does first.
     pub certificates: BTreeMap<String, CertificateTimes>,
 }
@@ -115,6 +117,7 @@ impl Metrics {
         ]
         .iter()
         .flat_map(Collector::collect)
+        .chain(released::gather(&now.releases))
         .collect()
     }
 }

@@ -177,6 +177,12 @@ impl RelayCore {
         self.names.of(*position)
     }
 
+    /// Whether it is known what such an origin has.
+    #[cfg(feature = "file-origin")]
+    pub(crate) fn has_content(&self, origin: usize) -> bool {
+        self.files.get(&origin).is_some_and(|files| files.ready().is_ok())
+    }
+
     /// Something is wrong with such an origin from now on, for people to see, or nothing.
     #[cfg(feature = "file-origin")]
     pub(crate) fn set_trouble(&self, origin: usize, trouble: Option<Trouble>) {

@@ -50,6 +50,12 @@ impl Following {
 
     /// Tells the relay what is done, and waits for that, or has it read all.
     pub fn step(&mut self, core: &RelayCore, wait: Duration, now: impl Fn() -> Instant) -> Heard {
+        let heard = self.next(core, wait, now);
+        core.are_releases_heard(heard != Heard::Away);
+        heard
+    }
+
+    fn next(&mut self, core: &RelayCore, wait: Duration, now: impl Fn() -> Instant) -> Heard {
         let Some(watch) = &mut self.watch else { return self.begin_anew(core, now()) };
         match watch.next(wait) {
             Ok(events) if !events.is_empty() && core.hear_releases(&events, now()) => Heard::Free,

@@ -28,7 +28,8 @@ impl RelayCore {
         let act = act(order)?;
         let made = |stages: &Stages| Ok(Order::new(act(stages)?, By::Person(by.to_owned()), order.why.as_str(), now.1));
         let (scope, applied, mark) = self.order_of_scope(order.scope.as_deref(), made, mark, is_wanted, now.0)?;
-        Ok(OrderDone { scope, done: applied.transition.to_string(), is_kept: applied.is_kept, mark })
+        let keeps_unsaved = self.releases_in(Some(&scope))?.keep_unsaved();
+        Ok(OrderDone { scope, done: applied.transition.to_string(), is_kept: applied.is_kept, keeps_unsaved, mark })
     }
 }
 

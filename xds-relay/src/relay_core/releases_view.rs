@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::api::{
-    self, CandidateState, CandidateStatus, KeptRelease, ReleasedScope, SaidOf, ServedCounts, StageStatus,
+    self, CandidateState, CandidateStatus, KeptRelease, NotTakenRelease, ReleasedScope, SaidOf, ServedCounts,
+    StageStatus,
 };
 use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
@@ -23,7 +24,7 @@ impl RelayCore {
             streams.iter().filter(is_served).count()
         };
         let scope = |(at, releases): (usize, &Arc<Releases>)| {
-            let (control, Told { mark, kept, damaged, unsaved, is_recalled }) = releases.told();
+            let (control, Told { mark, kept, damaged, unsaved, is_recalled, .. }) = releases.told();
             let damaged = damaged.iter().map(|damage| format!("{}: {}", damage.key, damage.problem)).collect();
             let candidate = control.candidate().map(|candidate| candidate.release);
             let clients = ServedCounts {
@@ -41,12 +42,16 @@ impl RelayCore {
                     CandidateStatus { check, ..status(candidate, &control, &rollout.stages) }
                 }),
                 frozen: control.frozen().map(said),
+                not_taken: control
+                    .not_taken()
+                    .map(|of| NotTakenRelease { release: of.release.to_string(), at: millis_of(of.at) }),
                 refused: control.refused().iter().map(Release::to_string).collect(),
                 kept: kept.into_iter().map(kept_release).collect(),
                 clients,
                 damaged,
                 publisher: control.publisher().map(|publisher| format!("{:016x}", publisher.instance.0)),
                 unsaved,
+                keeps_unsaved: releases.keep_unsaved(),
                 recalled: is_recalled,
             }
         };

@@ -14,6 +14,7 @@ use xdstp_uri::ResourceName;
 
 use crate::config::Rollout;
 use crate::lock::lock;
+use crate::metrics::Counter;
 use crate::relay_core::rollout::checking::LastChecked;
 use crate::relay_core::rollout::copy::Copy;
 use crate::relay_core::rollout::health::{Health, Heard};
@@ -61,6 +62,10 @@ pub(crate) struct Releases {
     shows: AtomicUsize,
     /// Whether some may be served another release since it was looked at who is.
     has_changed: AtomicBool,
+    /// What others do was not heard when it was to be last.
+    is_unheard: AtomicBool,
+    /// Candidates that this relay halted.
+    halts: Counter,
 }
 
 /// What is stable, and the candidate.
@@ -83,6 +88,8 @@ struct State {
     turn: MyTurn,
     /// What other relays say of their clients.
     tallies: Tallies,
+    /// Something was to be written that could not be.
+    is_unwritten: bool,
 }
 
 /// What clients go by.
@@ -109,6 +116,10 @@ pub(crate) struct Told {
     pub(crate) unsaved: usize,
     /// The store did not answer yet: it is what this relay knew last.
     pub(crate) is_recalled: bool,
+    /// Whether there is a release that everybody is served who is served no candidate.
+    pub(crate) is_served: bool,
+    /// Something was to be written that could not be.
+    pub(crate) is_unwritten: bool,
 }
 
 /// Where releases are kept, as one relay has it.
@@ -154,7 +165,7 @@ impl Releases {
         rollout: Rollout,
         (position, origin): (usize, Arc<dyn Origin>),
         (rules, slice): (Arc<TypeRules>, usize),
-        instance: Instance,
+        (instance, halts): (Instance, Counter),
         store: ReleaseStore,
     ) -> Result<Self, StoredError> {
         let ReleaseStore { store, turns, copy, is_away } = store;
@@ -180,6 +191,7 @@ impl Releases {
             health: Health::default(),
             turn: MyTurn::default(),
             tallies: Tallies::default(),
+            is_unwritten: false,
         };
         let stable = Arc::new(Track::new(rules.clone(), slice));
         let (state, served, shows, has_changed) =
@@ -198,6 +210,8 @@ impl Releases {
             stable,
             shows,
             has_changed,
+            is_unheard: AtomicBool::new(false),
+            halts,
         })
     }
 
@@ -229,9 +243,47 @@ impl Releases {
         lock(&self.served).control.clone()
     }
 
+    /// Which of the relay's origins they are of.
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Whether there is a release that everybody is served who is served no candidate.
+    pub(crate) fn are_served(&self) -> bool {
+        lock(&self.served).told.is_served
+    }
+
+    /// Why it is not known what everybody is served, if it is not.
+    pub(crate) fn unknown(&self) -> Option<&'static str> {
+        let Served { control, told, .. } = &*lock(&self.served);
+        match (told.is_served, control.stable(), told.is_recalled) {
+            (true, ..) | (false, None, false) => None,
+            (false, Some(_), _) => Some("what is stable cannot be read"),
+            (false, None, true) => {
+                Some("the store of releases did not answer yet, and this relay has no copy of what is served")
+            }
+        }
+    }
+
     /// Whether what is known is what this relay knew before it began.
     pub(crate) fn are_recalled(&self) -> bool {
         lock(&self.served).told.is_recalled
+    }
+
+    /// Whether the store does not answer, or not as it is to.
+    pub(crate) fn is_store_away(&self) -> bool {
+        let Told { is_recalled, is_unwritten, .. } = lock(&self.served).told;
+        is_recalled || is_unwritten || self.is_unheard.load(Ordering::Relaxed)
+    }
+
+    /// Whether orders that wait for the store are kept over a restart.
+    pub(crate) fn keep_unsaved(&self) -> bool {
+        self.copy.is_some()
+    }
+
+    /// Whether what others do is heard.
+    pub(crate) fn are_heard(&self, are: bool) {
+        self.is_unheard.store(!are, Ordering::Relaxed);
     }
 
     /// What is told of them, all as it was at one moment. A store that is slow is not waited for.
@@ -258,14 +310,20 @@ impl Releases {
         }
     }
 
-    /// A client that is served a release refused something of it.
-    pub(crate) fn is_rejected(&self, by: &ClientName, of: Option<Release>, type_url: &TypeUrl, names: &[ResourceName]) {
+    /// A client that is served a release refused something of it, with these words.
+    pub(crate) fn is_rejected(
+        &self,
+        (by, words): (&ClientName, &str),
+        of: Option<Release>,
+        type_url: &TypeUrl,
+        names: &[ResourceName],
+    ) {
         let Served { control, heard, .. } = &mut *lock(&self.served);
         if of.is_none() || !self.rollout.types.contains(type_url) {
             return;
         }
         if of == control.candidate().map(|candidate| candidate.release) {
-            heard.refused(by, type_url, names);
+            heard.refused(by, type_url, names, words);
         } else if of == control.stable() {
             heard.refused_stable(by.clone(), type_url);
         }

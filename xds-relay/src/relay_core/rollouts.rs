@@ -41,8 +41,8 @@ impl RelayCore {
             return Err(RolloutError::Twice(rollout.scope()));
         }
         let how = (self.settings().rules, self.shared.names_per_turn);
-        let instance = Instance(self.relays.own().number());
-        let releases = Arc::new(Releases::open(rollout, (position, origin), how, instance, store)?);
+        let of_relay = (Instance(self.relays.own().number()), self.metrics.release_halts(&rollout.scope()));
+        let releases = Arc::new(Releases::open(rollout, (position, origin), how, of_relay, store)?);
         releases.show(now);
         lock(&self.releases).push(releases);
         self.look_at_tracks(true);
@@ -52,6 +52,20 @@ impl RelayCore {
     /// Whether anything is released.
     pub(crate) fn has_releases(&self) -> bool {
         !lock(&self.releases).is_empty()
+    }
+
+    /// Whether something is released of an origin, and of all that is everybody is served a release.
+    pub(crate) fn serves_releases_of(&self, position: usize) -> bool {
+        let all = lock(&self.releases).clone();
+        let mut of_origin = all.iter().filter(|releases| releases.position() == position).peekable();
+        of_origin.peek().is_some() && of_origin.all(|releases| releases.are_served())
+    }
+
+    /// Of which scope it is not known what everybody is served, and why, in words: that there is no release yet is known.
+    pub(crate) fn unknown_releases(&self) -> Option<String> {
+        let all = lock(&self.releases).clone();
+        all.iter()
+            .find_map(|releases| Some(format!("releases of {}: {}", releases.rollout.scope(), releases.unknown()?)))
     }
 
     /// Takes what has settled, and goes on with what is released: to be called every second or so. It may take as long as the stores
@@ -84,6 +98,11 @@ impl RelayCore {
         let answered = all.iter().map(|releases| releases.read_anew(now)).fold(true, |all, one| all & one);
         self.look_at_tracks(false);
         answered
+    }
+
+    /// Whether what is done in a store that others have, too, is heard.
+    pub(crate) fn are_releases_heard(&self, are: bool) {
+        lock(&self.releases).clone().iter().for_each(|releases| releases.are_heard(are));
     }
 
     /// Whether the store of any releases did not answer yet, so that all is to be [read](Self::read_releases_anew).
@@ -201,8 +220,14 @@ impl RelayCore {
         Some(releases.scope(scope, serves))
     }
 
-    /// A client rejected a response.
-    pub(crate) fn rejected(&self, number: u64, entry: &StreamEntry, type_url: &TypeUrl, names: &[ResourceName]) {
+    /// A client rejected a response, with these words.
+    pub(crate) fn rejected(
+        &self,
+        (number, entry): (u64, &StreamEntry),
+        type_url: &TypeUrl,
+        names: &[ResourceName],
+        words: &str,
+    ) {
         let all = lock(&self.releases).clone();
         if all.is_empty() {
             return;
@@ -210,7 +235,7 @@ impl RelayCore {
         let client = entry.client(number);
         for (at, releases) in all.iter().enumerate() {
             let has = lock(&entry.releases).get(&at).copied().flatten();
-            releases.is_rejected(&client, has, type_url, names);
+            releases.is_rejected((&client, words), has, type_url, names);
         }
     }
 

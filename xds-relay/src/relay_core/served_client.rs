@@ -107,8 +107,8 @@ impl Client for ServedClient {
         self.relay.track((self.number, &self.entry), type_url, scope)
     }
 
-    fn rejected(&self, type_url: &TypeUrl, names: &[ResourceName]) {
-        self.relay.rejected(self.number, &self.entry, type_url, names);
+    fn rejected(&self, type_url: &TypeUrl, names: &[ResourceName], words: &str) {
+        self.relay.rejected((self.number, &self.entry), type_url, names, words);
     }
 
     fn refused(&self, error: &OverLimit) -> String {

@@ -20,23 +20,22 @@ use crate::snapshot::{
 };
 
 impl RelayCore {
-    /// Whether clients should come: every origin has what it is to have from the start, and files were read. One that
-    /// cannot be reached does not count: there may be others, and what was received before is served without it.
+    /// Whether clients should come: every origin has what it is to have from the start, files were read, and what is released is
+    /// known. An origin of which a release is served needs not be there. One that cannot be reached does not count: there may be
+    /// others, and what was received before is served without it.
     pub fn readiness(&self) -> Readiness {
-        match self.not_ready() {
+        if let Some(words) = self.unknown_releases() {
+            return Readiness::NotReady(words);
+        }
+        match self.not_ready_of(|position, _| !self.serves_releases_of(position)) {
             Some((origin, reason)) => Readiness::NotReady(format!("origin {origin:?}: {reason}")),
             None => Readiness::Ready,
         }
     }
 
-    /// An origin that has not what it is to have from the start, and what is missing.
-    pub(crate) fn not_ready(&self) -> Option<(String, String)> {
-        self.not_ready_of(|_| true)
-    }
-
-    /// The same of those with such names.
-    pub(crate) fn not_ready_of(&self, is_meant: impl Fn(&str) -> bool) -> Option<(String, String)> {
-        let all = self.origins().into_iter().filter(|(_, name, _)| is_meant(name));
+    /// An origin that has not what it is to have from the start, and what is missing, of those at such positions with such names.
+    pub(crate) fn not_ready_of(&self, is_meant: impl Fn(usize, &str) -> bool) -> Option<(String, String)> {
+        let all = self.origins().into_iter().filter(|(position, name, _)| is_meant(*position, name));
         all.into_iter().find_map(|(_, name, origin)| Some((name, origin.ready().err()?)))
     }
 
@@ -119,6 +118,7 @@ impl RelayCore {
         gauges.damaged = self.state.as_ref().map(|state| state.damaged() as u64);
         gauges.limits = self.quotas.used(&self.shared).collect();
         gauges.bodies = self.federation.bodies() as u64;
+        gauges.releases = self.release_gauges();
         self.counts.tell(&self.metrics, |sessions| {
             for stream in self.streams() {
                 stream.inspect(&mut |stream| {

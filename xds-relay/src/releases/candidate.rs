@@ -32,6 +32,9 @@ pub enum Progress {
     Halted(Said),
 }
 
+/// Why a candidate waits for somebody to say that it goes on.
+pub(crate) const REMOVES_MUCH: &str = "it removes much";
+
 impl Candidate {
     pub(crate) fn new(release: Release, since: SystemTime) -> Self {
         Self { release, stage: 0, since, progress: Progress::Open }
@@ -40,6 +43,11 @@ impl Candidate {
     /// Its stage begins now.
     pub(crate) fn begin(&mut self, stage: usize, now: SystemTime) {
         (self.stage, self.since) = (stage, now);
+    }
+
+    /// Whether it waits because it removes much.
+    pub(crate) fn removes_much(&self) -> bool {
+        matches!(&self.progress, Progress::Halted(said) if said.why == REMOVES_MUCH)
     }
 
     /// How long it is to stay in its stage yet. A clock that went back makes that longer and never shorter.

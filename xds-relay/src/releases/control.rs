@@ -30,6 +30,17 @@ pub struct Control {
     /// The last one is the latest.
     pub(crate) refused: Vec<Release>,
     pub(crate) publisher: Option<Publisher>,
+    pub(crate) not_taken: Option<NotTaken>,
+}
+
+/// What the origin had last, and is not taken: it was left by a rollback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct NotTaken {
+    /// The release.
+    pub release: Release,
+    /// When it was not, by the clock of whoever publishes; whole milliseconds.
+    pub at: SystemTime,
 }
 
 impl Control {
@@ -57,6 +68,11 @@ impl Control {
     /// The releases that are not taken again, the latest last: the last 256 that a rollback left.
     pub fn refused(&self) -> &[Release] {
         &self.refused
+    }
+
+    /// The release that the origin had last, if it is not taken.
+    pub fn not_taken(&self) -> Option<NotTaken> {
+        self.not_taken
     }
 
     /// Who publishes.

@@ -7,12 +7,29 @@ use prost::Message;
 
 use crate::releases::act::{Instance, Publisher, Said, millis_of, time_of};
 use crate::releases::candidate::{Candidate, Progress};
-use crate::releases::control::Control;
+use crate::releases::control::{Control, NotTaken};
 use crate::releases::manifest::{BodyHash, Item, millis};
 use crate::releases::release::Release;
 
 /// Which form this is. What has a later one is left as it is.
 pub(crate) const FORMAT: u32 = 1;
+
+/// How far a control value got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// How many changes there were.
+    pub(crate) changes: u64,
+    /// Whose they are, and all that come after them.
+    pub(crate) begun_by: u64,
+}
+
+impl Count {
+    /// Whether this was, before the other one came.
+    pub(crate) fn is_before(self, other: Self) -> bool {
+        let is_other = self.begun_by != other.begun_by && self.begun_by != 0 && other.begun_by != 0;
+        !is_other && self.changes < other.changes
+    }
+}
 
 /// The control value, and what counts its changes.
 #[derive(Clone, PartialEq, Message)]
@@ -35,6 +52,20 @@ pub(crate) struct ControlRecord {
     refused: Vec<Vec<u8>>,
     #[prost(message, optional, tag = "8")]
     publisher: Option<PublisherRecord>,
+    /// Who published first: values that another one began are no earlier or later state of this. 0 if that is not known.
+    #[prost(fixed64, tag = "9")]
+    pub(crate) begun_by: u64,
+    #[prost(message, optional, tag = "10")]
+    not_taken: Option<NotTakenRecord>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct NotTakenRecord {
+    #[prost(bytes = "vec", tag = "1")]
+    release: Vec<u8>,
+    /// In milliseconds since 1970.
+    #[prost(uint64, tag = "2")]
+    at: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -123,7 +154,7 @@ pub(crate) struct ItemRecord {
 }
 
 impl ControlRecord {
-    pub(crate) fn of(scope: &str, control: &Control, changes: u64) -> Self {
+    pub(crate) fn of(scope: &str, control: &Control, Count { changes, begun_by }: Count) -> Self {
         let id = |release: &Release| release.as_bytes().to_vec();
         Self {
             format: FORMAT,
@@ -136,7 +167,15 @@ impl ControlRecord {
             publisher: control
                 .publisher
                 .map(|publisher| PublisherRecord { instance: publisher.instance.0, term: publisher.term }),
+            begun_by,
+            not_taken: control
+                .not_taken
+                .map(|of| NotTakenRecord { release: of.release.as_bytes().to_vec(), at: millis_of(of.at) }),
         }
+    }
+
+    pub(crate) fn count(&self) -> Count {
+        Count { changes: self.changes, begun_by: self.begun_by }
     }
 
     /// None if that is no control value.
@@ -149,7 +188,15 @@ impl ControlRecord {
             frozen: self.frozen.as_ref().map(SaidRecord::said),
             refused: self.refused.iter().map(|id| release(id)).collect::<Option<_>>()?,
             publisher: publisher.map(|publisher| Publisher::new(Instance(publisher.instance), publisher.term)),
+            // It is told, and nothing goes by it.
+            not_taken: self.not_taken.as_ref().and_then(NotTakenRecord::not_taken),
         })
+    }
+}
+
+impl NotTakenRecord {
+    fn not_taken(&self) -> Option<NotTaken> {
+        Some(NotTaken { release: release(&self.release)?, at: time_of(self.at) })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::releases::act::{Transition, time_of};
 use crate::releases::control::Control;
 use crate::releases::keyspace::Keyspace;
 use crate::releases::manifest::BodyHash;
-use crate::releases::records::{ControlRecord, FORMAT, ItemRecord, PartRecord, ReleaseRecord, hash};
+use crate::releases::records::{ControlRecord, Count, FORMAT, ItemRecord, PartRecord, ReleaseRecord, hash};
 use crate::releases::release::Release;
 use crate::releases::sealed::unseal;
 
@@ -69,9 +69,9 @@ pub struct Stored {
     writer: Arc<dyn Store>,
     scope: String,
     keys: Keyspace,
-    /// The control value as it is in the store, how many changes that had, and when it was put: 0 if it is not there yet.
+    /// The control value as it is in the store, how far that got, and when it was put: 0 if it is not there yet.
     base: Control,
-    changes: u64,
+    count: Count,
     revision: Revision,
     /// The store was put back to what it was: what is known here is to be there again.
     went_back: bool,
@@ -141,7 +141,7 @@ impl Stored {
             store,
             scope: scope.to_owned(),
             base: Control::default(),
-            changes: 0,
+            count: Count::default(),
             revision: 0,
             went_back: false,
             is_recalled: false,
@@ -242,7 +242,7 @@ impl Stored {
         self.read_control(is_new)?;
         // What was recalled is of no store.
         if std::mem::take(&mut self.is_recalled) && self.revision == 0 {
-            self.base = Control::default();
+            (self.base, self.count) = (Control::default(), Count::default());
         }
         Ok(())
     }
@@ -276,7 +276,7 @@ impl Stored {
     fn read_control(&mut self, may_be_new: bool) -> Result<(), StoredError> {
         let key = self.keys.control();
         let Some(entry) = self.store.list(&key)?.entries.into_iter().find(|entry| entry.key == key) else {
-            if self.changes > 0 {
+            if self.count.changes > 0 && !self.is_recalled {
                 self.lose_control();
                 return Ok(());
             }
@@ -310,11 +310,19 @@ impl Stored {
             return Err(Damage::new(key, "it is of another scope").into());
         }
         let control = record.control().ok_or_else(|| Damage::new(key, "it is no control value"))?;
-        (self.revision, self.went_back) = (revision, record.changes < self.changes);
+        let count = record.count();
+        (self.revision, self.went_back) = (revision, count.is_before(self.count));
         if self.went_back {
+            let (scope, is, was) = (&self.scope, count.changes, self.count.changes);
+            tracing::error!(
+                scope,
+                is,
+                was,
+                "the store was put back to an earlier state: what was done since is put back"
+            );
             self.is_unread = true;
         } else {
-            (self.base, self.changes) = (control, record.changes);
+            (self.base, self.count) = (control, count);
         }
         Ok(())
     }

@@ -4,12 +4,14 @@ use xds_transport::is_secret;
 use xdstp_cache::TypeUrl;
 
 /// Those that are in releases unless all are to be: what decides where requests go, and not where endpoints are.
-const DEFAULT: [&str; 6] = [
+const DEFAULT: [&str; 8] = [
     "envoy.config.listener.v3.Listener",
+    "envoy.config.listener.v3.ListenerCollection",
     "envoy.config.route.v3.RouteConfiguration",
     "envoy.config.route.v3.ScopedRouteConfiguration",
     "envoy.config.route.v3.VirtualHost",
     "envoy.config.cluster.v3.Cluster",
+    "envoy.config.cluster.v3.ClusterCollection",
     "envoy.config.core.v3.TypedExtensionConfig",
 ];
 
@@ -17,7 +19,7 @@ const DEFAULT: [&str; 6] = [
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Types {
-    /// Listeners, routes, scoped routes, virtual hosts, clusters and extensions. Endpoints are not: those that are frozen while
+    /// Listeners, routes, scoped routes, virtual hosts, clusters and extensions, and lists that have such inline. Endpoints are not: those that are frozen while
     /// programs move are an outage.
     #[default]
     Default,
@@ -42,6 +44,35 @@ impl Types {
         match self {
             Self::Default => DEFAULT.contains(&name),
             Self::All => !is_secret(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_releases_by_default_and_what_is_in_none() {
+        for (name, by_default, ever) in [
+            ("envoy.config.listener.v3.Listener", true, true),
+            ("envoy.config.listener.v3.ListenerCollection", true, true),
+            ("envoy.config.route.v3.RouteConfiguration", true, true),
+            ("envoy.config.route.v3.ScopedRouteConfiguration", true, true),
+            ("envoy.config.route.v3.VirtualHost", true, true),
+            ("envoy.config.cluster.v3.Cluster", true, true),
+            ("envoy.config.cluster.v3.ClusterCollection", true, true),
+            ("envoy.config.core.v3.TypedExtensionConfig", true, true),
+            ("envoy.config.endpoint.v3.ClusterLoadAssignment", false, true),
+            ("envoy.config.endpoint.v3.LbEndpoint", false, true),
+            ("envoy.service.runtime.v3.Runtime", false, true),
+            ("envoy.extensions.transport_sockets.tls.v3.Secret", false, false),
+        ] {
+            for host in ["type.googleapis.com", "example.com/of/another"] {
+                let type_url = TypeUrl::from(format!("{host}/{name}").as_str());
+                let is = (Types::Default.contains(&type_url), Types::All.contains(&type_url));
+                assert_eq!(is, (by_default, ever), "{type_url}");
+            }
         }
     }
 }

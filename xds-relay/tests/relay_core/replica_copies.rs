@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use xds_relay::relay_core::Readiness;
 use xds_relay::releases::{Act, Transition};
 use xds_relay::state::{Memory, Op, Store as _};
 
-use crate::support::replicas::Replicas;
+use crate::support::replicas::{FILES, NoState, Replicas};
 use crate::support::{DELTA, SECOND, SOTW};
 
 /// Two relays with a client each, of which everybody has one release, and the canaries the next.
@@ -63,29 +64,85 @@ fn what_was_ordered_before_the_store_answers_holds_when_it_does() {
     }
 }
 
-/// It was off while others went on, and what it knew is old; the store may also have been put back.
+/// It was off while others went on, and what it knew is old.
 #[test]
 fn a_copy_says_nothing_any_more_once_the_store_answers() {
     let mut relays = staged();
-    let old = relays.snapshot();
-    relays.advance(200);
-    let client = relays.node(0, "other", "other");
-    assert_eq!(relays.held([client]), ["a@2 b@1"]);
     assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
     relays.advance(2);
-    for relay in [0, 1] {
-        relays.cut_off(relay, true);
-        relays.restart(relay, &[]);
-    }
-    relays.restore(&old);
-    relays.advance(5);
+    relays.world.stop(0);
+    relays.expire();
+    assert_eq!(relays.order(1, Act::Unfreeze).unwrap(), Transition::Unfrozen);
+    relays.advance(20);
+    relays.cut_off(0, true);
+    relays.world.start(0, FILES, None::<NoState>);
+    relays.restart(0, &[]);
     assert!(relays.control(0).frozen().is_some(), "that was copied");
-    [0, 1].into_iter().for_each(|relay| relays.cut_off(relay, false));
+    relays.cut_off(0, false);
     relays.advance(5);
-    let there = relays.control(0);
-    assert_eq!(there, relays.control(1));
-    assert!(there.frozen().is_none(), "the store does not say so");
-    assert!(there.candidate().is_some(), "it says that a stage is under way");
+    assert!(relays.control(0).frozen().is_none() && relays.control(0) == relays.control(1));
+}
+
+/// Etcd is restored from an old backup while relays start: what any of them knew last is there again.
+#[test]
+fn what_a_copy_knows_is_put_back_into_a_store_that_was() {
+    for is_away in [true, false] {
+        let mut relays = staged();
+        let old = relays.snapshot();
+        relays.advance(200);
+        let client = relays.node(0, "other", "other");
+        assert_eq!(relays.held([client]), ["a@2 b@1"]);
+        relays.set(&["a@3", "b@1"]);
+        relays.advance(5);
+        assert_eq!(relays.order(0, Act::Rollback { to: None }).unwrap(), Transition::RolledBack);
+        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+        relays.advance(2);
+        let before = relays.control(0);
+        [0, 1].into_iter().for_each(|relay| relays.cut_off(relay, true));
+        relays.restore(&old);
+        for relay in [0, 1] {
+            relays.cut_off(relay, is_away);
+            relays.restart(relay, &[]);
+        }
+        relays.advance(5);
+        let started = relays.node(0, "started", "other");
+        assert_eq!(relays.held([started]), ["a@2 b@1"]);
+        [0, 1].into_iter().for_each(|relay| relays.cut_off(relay, false));
+        relays.advance(5);
+        let there = relays.control(0);
+        assert_eq!(there, relays.control(1));
+        assert!(there.frozen() == before.frozen() && there.refused() == before.refused(), "{there:?}");
+        assert_eq!((there.stable(), there.candidate()), (before.stable(), None));
+        // Who has no copy reads all of it.
+        relays.start();
+        let new = relays.node(2, "new", "other");
+        relays.advance(2);
+        assert_eq!(relays.held([new, started]), ["a@2 b@1"; 2]);
+    }
+}
+
+/// All was deleted, and others began anew: that is no earlier state of what this relay knew.
+#[test]
+fn a_copy_is_not_put_into_a_store_that_was_begun_anew() {
+    for is_away in [true, false] {
+        let mut relays = staged();
+        relays.advance(200);
+        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+        relays.advance(2);
+        [0, 1].into_iter().for_each(|relay| relays.world.stop(relay));
+        relays.restore(&[]);
+        relays.start();
+        relays.set_at(2, &["a@9"]);
+        relays.advance(5);
+        relays.cut_off(0, is_away);
+        relays.restart(0, &[]);
+        relays.advance(2);
+        relays.cut_off(0, false);
+        relays.advance(5);
+        let client = relays.node(0, "other", "other");
+        assert_eq!(relays.held([client]), ["a@9"]);
+        assert!(relays.control(0).frozen().is_none() && relays.control(0) == relays.control(2));
+    }
 }
 
 #[test]
@@ -102,6 +159,55 @@ fn a_relay_without_a_copy_starts_and_says_nothing_before_the_store_answers() {
     relays.cut_off(0, false);
     relays.advance(3);
     assert_eq!(relays.held([client]), ["a@1 b@1"]);
+}
+
+/// Its password is another by now, say.
+#[test]
+fn a_relay_that_the_store_refuses_as_it_starts_serves_what_it_served_last_if_it_knows_that() {
+    let mut relays = staged();
+    relays.seats[0].refuses.store(true, Ordering::Relaxed);
+    relays.restart(0, &[]);
+    let client = relays.node(0, "other", "other");
+    relays.advance(60);
+    assert_eq!(relays.held([client]), ["a@1 b@1"]);
+    relays.seats[0].refuses.store(false, Ordering::Relaxed);
+    relays.advance(5);
+    assert_eq!(relays.control(0), relays.control(1));
+
+    relays.seats[0].refuses.store(true, Ordering::Relaxed);
+    relays.copies[0] = Memory::default();
+    relays.world.start(0, FILES, None::<NoState>);
+    let error = relays.try_to_begin(0).unwrap_err().to_string();
+    assert!(error.contains("permission denied"), "{error}");
+}
+
+/// That there is no release yet is an answer, and that the store is away is none.
+#[test]
+fn a_relay_is_ready_once_it_knows_what_is_released() {
+    for is_new in [false, true] {
+        let mut relays = if is_new { Replicas::new(2, |_| {}) } else { staged() };
+        relays.copies[0] = Memory::default();
+        relays.cut_off(0, true);
+        relays.restart(0, &[]);
+        relays.set_at(0, &["a@1", "b@1"]);
+        let Readiness::NotReady(words) = relays.world.relays[0].core.readiness() else { panic!("it is ready") };
+        assert!(words.starts_with("releases of old-style: the store of releases did not answer yet, "), "{words}");
+        relays.cut_off(0, false);
+        relays.hear();
+        assert_eq!(relays.world.relays[0].core.readiness(), Readiness::Ready);
+    }
+}
+
+#[test]
+fn a_relay_that_serves_what_is_released_is_ready_without_its_origin() {
+    let mut relays = staged();
+    for is_away in [false, true] {
+        relays.cut_off(0, is_away);
+        relays.restart(0, &[]);
+        assert_eq!(relays.world.relays[0].core.readiness(), Readiness::Ready, "the store is away: {is_away}");
+    }
+    relays.world.start(1, FILES, None::<NoState>);
+    assert!(matches!(relays.world.relays[1].core.readiness(), Readiness::NotReady(_)), "there are no files");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Relays that have their releases in one store: one publishes, and all serve the same.
 
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 
 use xds_relay::releases::{Act, By, Order, Progress, Stages, Threshold, Transition};
 use xds_relay::state::{Op, Store as _};
@@ -143,6 +144,34 @@ fn who_is_cut_off_serves_what_there_was_and_catches_up() {
 }
 
 #[test]
+fn metrics_tell_who_publishes_and_whose_store_is_away() {
+    let mut relays = Replicas::new(2, |_| {});
+    let told = |relays: &Replicas, relay: usize| {
+        let gauges = relays.world.relays[relay].core.gauges().releases["old-style"];
+        (gauges.publishes, gauges.store_up, gauges.recalled, gauges.unsaved)
+    };
+    relays.set(&["a@1"]);
+    relays.advance(5);
+    let publisher = relays.publisher();
+    assert_eq!(told(&relays, publisher), (true, true, false, 0));
+    assert_eq!(told(&relays, 1 - publisher), (false, true, false, 0));
+    for relay in [publisher, 1 - publisher] {
+        relays.cut_off(relay, true);
+        relays.restart(relay, &[]);
+        relays.order(relay, Act::Freeze).unwrap();
+        relays.advance(1);
+        assert_eq!(told(&relays, relay), (false, false, true, 1));
+        relays.cut_off(relay, false);
+        relays.expire();
+        relays.advance(10);
+        let (_, up, recalled, unsaved) = told(&relays, relay);
+        assert_eq!((up, recalled, unsaved), (true, false, 0));
+        relays.order(relay, Act::Unfreeze).unwrap();
+        relays.advance(2);
+    }
+}
+
+#[test]
 fn an_order_at_any_relay_is_done_on_all() {
     let mut relays = Replicas::new(2, |_| {});
     relays.set(&["a@1"]);
@@ -244,7 +273,26 @@ fn a_stage_is_as_long_as_it_is_to_be_whatever_clocks_say() {
     relays.set(&["a@2"]);
     relays.advance(5);
     let late = relays.world.wall() - 600 * SECOND;
-    let unfreeze = Order::new(Act::Unfreeze, By::Person("ann".into()), "a test", late);
+    lasts_a_minute(relays, client, late);
+}
+
+/// It is early, and what it began would last until then.
+#[test]
+fn a_stage_is_no_longer_than_it_is_to_be_whatever_clocks_say() {
+    let mut relays = Replicas::new(2, |_| {});
+    relays.set(&["a@1"]);
+    let client = relays.node(0, "c", "other");
+    relays.advance(5);
+    relays.order(0, Act::Freeze).unwrap();
+    relays.set(&["a@2"]);
+    relays.advance(5);
+    let early = relays.world.wall() + 600 * SECOND;
+    lasts_a_minute(relays, client, early);
+}
+
+/// It is unfrozen at another relay than the one that publishes, at that time of its clock.
+fn lasts_a_minute(mut relays: Replicas, client: usize, clock: SystemTime) {
+    let unfreeze = Order::new(Act::Unfreeze, By::Person("ann".into()), "a test", clock);
     let other = 1 - relays.publisher();
     relays.world.relays[other].core.order_release(None, &unfreeze, relays.world.now).unwrap();
     relays.advance(50);

@@ -1,9 +1,11 @@
 //! Releases: who is served which, and what becomes of those that clients refuse.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use xds_relay::api::{OrderDone, Ordered, ReleaseOrder};
 use xds_relay::config::Rollout;
+use xds_relay::metrics::ReleaseState;
 use xds_relay::relay_core::{Checked, RolloutError};
 use xds_relay::releases::{Act, By, OnHalt, Order, Progress, Release, Stage, Stages, Transition, Who};
 use xds_relay::state::{Memory, Op, Store as _};
@@ -317,6 +319,69 @@ fn what_is_kept_and_cannot_be_read_is_not_rolled_back_to() {
     let error = ordered(&world, &back, true).unwrap_err();
     assert!(error.to_string().contains("its hash is another"), "{error}");
     assert_eq!(world.relays[0].core.release_control(None).unwrap(), control, "nothing changed");
+}
+
+/// It is set, in either direction.
+#[test]
+fn a_stage_lasts_as_long_as_it_is_to_whatever_the_clock_says() {
+    for ahead in [true, false] {
+        let (mut world, _) = world();
+        world.wall_is_ahead = if ahead { Duration::ZERO } else { 3600 * SECOND };
+        release_of(&mut world, &[(CLUSTERS, "a@1")]);
+        let other = node(&mut world, DELTA, "other");
+        release_of(&mut world, &[(CLUSTERS, "a@2")]);
+        world.wall_is_ahead = if ahead { 3600 * SECOND } else { Duration::ZERO };
+        world.advance(50 * SECOND);
+        assert_eq!(held(&world, other), "a@1", "ahead: {ahead}");
+        world.advance(15 * SECOND);
+        assert_eq!(held(&world, other), "a@2", "ahead: {ahead}");
+        world.advance(50 * SECOND);
+        assert!(world.relays[0].core.release_control(None).unwrap().candidate().is_some());
+        world.advance(15 * SECOND);
+        assert!(world.relays[0].core.release_control(None).unwrap().candidate().is_none());
+    }
+}
+
+/// What was seen of its clients it does not know any more.
+#[test]
+fn a_stage_begins_anew_once_with_a_relay_that_starts() {
+    let (mut world, store) = world();
+    release_of(&mut world, &[(CLUSTERS, "a@1")]);
+    release_of(&mut world, &[(CLUSTERS, "a@2")]);
+    world.advance(50 * SECOND);
+    world.stop(0);
+    world.add_relay(FILES, Vec::new());
+    roll_out(&world, 1, Rollout::new(None, stages([canaries(), percent("100%")])), &store);
+    let stage = |world: &World| world.relays[1].core.release_control(None).unwrap().candidate().unwrap().stage;
+    world.advance(50 * SECOND);
+    assert_eq!(stage(&world), 0);
+    world.advance(15 * SECOND);
+    assert_eq!(stage(&world), 1);
+}
+
+#[test]
+fn metrics_tell_how_the_candidate_is() {
+    let (mut world, _) = world();
+    let state = |world: &World| {
+        let gauges = world.relays[0].core.gauges().releases["old-style"];
+        assert!(gauges.publishes && gauges.store_up && !gauges.recalled && gauges.unsaved == 0);
+        (gauges.state, gauges.stage)
+    };
+    let many: Vec<_> = (0..20).map(|name| format!("c-{name}@1")).collect();
+    let all: Vec<_> = many.iter().map(|named| (CLUSTERS, named.as_str())).collect();
+    release_of(&mut world, &all);
+    assert_eq!(state(&world), (ReleaseState::None, 0));
+    release_of(&mut world, &all[1..]);
+    assert_eq!(state(&world), (ReleaseState::Open, 1));
+    order(&mut world, Act::Stage { at: 1 }).unwrap();
+    order(&mut world, Act::Hold).unwrap();
+    assert_eq!(state(&world), (ReleaseState::Held, 2));
+    order(&mut world, Act::Freeze).unwrap();
+    assert_eq!(state(&world), (ReleaseState::Frozen, 2));
+    release_of(&mut world, &all[..5]);
+    assert_eq!(state(&world), (ReleaseState::RemovesMuch, 1));
+    order(&mut world, Act::Rollback { to: None }).unwrap();
+    assert_eq!(state(&world), (ReleaseState::Frozen, 0));
 }
 
 #[test]

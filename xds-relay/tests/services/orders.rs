@@ -267,6 +267,7 @@ async fn where_orders_are_taken_the_pages_have_buttons_and_a_form_of_another_sit
     };
     let (status, html) = get("/releases").await;
     assert_eq!(status, 200, "{html}");
+    assert!(!html.contains("rollback --to"), "there is none to go back to: {html}");
     for words in ["<form", "value=\"freeze\"", "value=\"rollback\"", "cluster: canary", "aria-current=\"step\""] {
         assert!(html.contains(words), "{words}: {html}");
     }
@@ -295,6 +296,16 @@ async fn where_orders_are_taken_the_pages_have_buttons_and_a_form_of_another_sit
     assert_eq!(told(&relay, |scope| scope.candidate.is_none()).await.stable, Some(seen.candidate.unwrap().release));
     let (_, audit) = page(&relay, "/audit").await;
     assert!(audit.contains("promoted") && audit.contains("a test") && audit.contains("ann (uid "), "{audit}");
+    // And back to the one before.
+    let first = seen.stable.as_deref().unwrap();
+    let promoted = told(&relay, |_| true).await;
+    let (_, html) = get("/releases").await;
+    let command = format!("xds relay rollback --to {first} --scope old-style --mark {} --why", promoted.mark);
+    let button = format!("<input type=\"hidden\" name=\"to\" value=\"{first}\">");
+    assert!(html.matches(&command).count() == 1 && html.matches(&button).count() == 1, "{html}");
+    let back = format!("scope=old-style&mark={}&order=rollback&to={first}&by=ann&why=a+test", promoted.mark);
+    assert_eq!(press(directory, "same-origin", &back).await.0, 303);
+    assert_eq!(told(&relay, |_| true).await.stable.as_deref(), Some(first));
     // The pages that only show take none.
     let stream = TcpStream::connect(relay.admin.unwrap()).await.unwrap();
     assert_eq!(exchange(stream, "POST /releases HTTP/1.1\r\nsec-fetch-site: same-origin", &form).await.0, 405);

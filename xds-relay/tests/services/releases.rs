@@ -7,7 +7,7 @@ use bytes::Bytes;
 use prost::Message;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-use xds_relay::api::{CandidateState, ReleasedScope, Releases};
+use xds_relay::api::{CandidateState, Origins, ReleasedScope, Releases};
 use xds_relay::{Config, Relay};
 use xds_transport::Protocol;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node, Status};
@@ -101,9 +101,20 @@ async fn what_canaries_refuse_halts_and_is_halted_still_after_a_restart() {
     let candidate = halted.candidate.clone().unwrap();
     assert_eq!((candidate.stage, candidate.stages, candidate.due), (1, 1, None));
     let why = candidate.said.unwrap().why;
-    assert!(why.starts_with("clients refused 1") && why.contains('b'), "{why}");
+    assert!(why.starts_with("clients refused 1") && why.ends_with(" by n: no such filter"), "{why}");
     assert_eq!((halted.stable, halted.kept.len()), (stable.stable.clone(), 2));
     assert_eq!((halted.clients.stable, halted.clients.candidate), (1, 1));
+    let (_, metrics) = page(&relay, "/metrics").await;
+    for line in [
+        "release_candidate{scope=\"old-style\",state=\"halted\"} 1",
+        "release_candidate{scope=\"old-style\",state=\"none\"} 0",
+        "release_stage{scope=\"old-style\"} 1",
+        "release_halts_total{scope=\"old-style\"} 1",
+        "release_publisher{scope=\"old-style\"} 1",
+        "release_store_up{scope=\"old-style\"} 1",
+    ] {
+        assert!(metrics.contains(&format!("\nxds_relay_{line}\n")), "{line}: {metrics}");
+    }
     // Nobody else gets it: not who was there, nor who comes.
     assert_eq!(sent(&mut client(&relay, "canary").await, None).await, "a");
     relay.stop();
@@ -172,4 +183,61 @@ async fn who_is_asked_whether_all_is_well_halts_a_release_by_another_answer_than
     }
     let halted = told(&relay, |scope| scope.candidate.as_ref().unwrap().state == CandidateState::Halted).await;
     assert_eq!(halted.candidate.unwrap().said.unwrap().why, format!("http://{at}/ok?a=b says 503 Service Unavailable"));
+}
+
+/// Whether the origin of files is said to be in trouble, and with what.
+async fn trouble(relay: &Running) -> Option<String> {
+    let (_, body) = page(relay, "/api/v1/origins").await;
+    let origins: Origins = serde_json::from_str(&body).unwrap();
+    origins.origins.into_iter().find_map(|origin| origin.status.trouble())
+}
+
+#[tokio::test]
+async fn a_relay_starts_with_bad_files_and_serves_what_is_stable_until_they_are_good() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    fs::create_dir(directory.join("resources")).unwrap();
+    write(directory, &["a"]);
+    let mut relay = start(directory).await;
+    told(&relay, |scope| scope.stable.is_some()).await;
+    assert_eq!(trouble(&relay).await, None);
+    relay.stop();
+    relay.stopped().await;
+
+    fs::write(directory.join("resources/a.yaml"), "resources: [{}]").unwrap();
+    fs::write(directory.join("resources/b.yaml"), "resources: [").unwrap();
+    let mut relay = start(directory).await;
+    let mut client = client(&relay, "web").await;
+    assert_eq!(sent(&mut client, None).await, "a");
+    assert_eq!(page(&relay, "/readyz").await, (200, "ready\n".to_owned()), "what it serves is what it is to serve");
+    let words = trouble(&relay).await.unwrap();
+    assert!(words.contains("a.yaml:1:") && words.contains("b.yaml:1:"), "{words}");
+    let (_, metrics) = page(&relay, "/metrics").await;
+    let failed = "xds_relay_file_reloads_total{origin=\"files\",result=\"failed\"} 1\n";
+    assert!(metrics.contains(failed), "{metrics}");
+
+    fs::remove_file(directory.join("resources/b.yaml")).unwrap();
+    write(directory, &["a", "b"]);
+    told(&relay, |scope| scope.candidate.is_some()).await;
+    assert_eq!(trouble(&relay).await, None);
+    relay.stop();
+    drop(client);
+    relay.stopped().await;
+}
+
+#[tokio::test]
+async fn a_relay_does_not_start_with_bad_files_where_nothing_is_released_yet() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    fs::create_dir(directory.join("resources")).unwrap();
+    fs::write(directory.join("resources/a.yaml"), "resources: [{}]").unwrap();
+    fs::write(directory.join("resources/b.yaml"), "resources: [").unwrap();
+    let rollout = "state: { path: state }\nrollout: [{ scope: old-style }]\n";
+    for more in ["", rollout] {
+        let text = format!("listen: 127.0.0.1:0\nadmin: none\norigins: [{{ name: files, files: resources }}]\n{more}");
+        let config = Config::parse(directory.join("relay.yaml"), &text).unwrap();
+        let Err(error) = Relay::bind(config).await else { panic!("it starts") };
+        let error = error.to_string();
+        assert!(error.contains("a.yaml:1:") && error.contains("b.yaml:1:"), "{error}");
+    }
 }

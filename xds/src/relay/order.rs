@@ -98,14 +98,18 @@ impl Ordering {
             Form::Text => {
                 writeln!(out, "{}: {}; mark {}", visible(&done.scope), visible(&done.done), visible(&done.mark))?;
                 if !done.is_kept {
-                    writeln!(
-                        out,
-                        "what is kept cannot be written now: it is so on this relay, and is forgotten if that ends before"
-                    )?;
+                    writeln!(out, "what is kept cannot be written now: {}", meanwhile(&done))?;
                 }
             }
         }
         Ok(Verdict::There)
+    }
+}
+
+fn meanwhile(done: &OrderDone) -> &'static str {
+    match done.keeps_unsaved {
+        true => "it is so on this relay, is kept over a restart of that, and is told to the others when it can be",
+        false => "it is so on this relay, and is forgotten if that ends before",
     }
 }
 

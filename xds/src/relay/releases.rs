@@ -49,7 +49,9 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
 }
 
 fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()> {
-    let ReleasedScope { scope, mark, stable, candidate, frozen, kept, clients, damaged, recalled, .. } = scope;
+    let unsaved = scope.unsaved_words();
+    let ReleasedScope { scope, mark, stable, candidate, frozen, not_taken, kept, clients, damaged, recalled, .. } =
+        scope;
     writeln!(out, "{}, mark {}", visible(scope), visible(mark))?;
     match stable {
         None => writeln!(out, "no release yet: nothing is served")?,
@@ -61,8 +63,14 @@ fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()>
     if let Some(by) = frozen {
         writeln!(out, "frozen {}", words(by, now))?;
     }
+    if let Some(of) = not_taken {
+        writeln!(out, "not taken {} {}: a rollback left it", visible(&of.release), ago(of.at, now))?;
+    }
     if *recalled {
         writeln!(out, "recalled: the store has not answered since the relay began, and this is what it had before")?;
+    }
+    if let Some(unsaved) = unsaved {
+        writeln!(out, "unsaved: {unsaved}")?;
     }
     for damage in damaged {
         writeln!(out, "damaged: {}", visible(damage))?;
@@ -138,13 +146,16 @@ mod tests {
             candidate: Some(halted.clone()),
             kept: vec![kept("b2", 0), kept("a1", 0)],
             clients: ServedCounts { stable: 9, candidate: 1 },
+            unsaved: 1,
+            keeps_unsaved: true,
             ..ReleasedScope::default()
         };
         let mut out = Vec::new();
         text(&mut out, &scope, 120_000).unwrap();
         let expected = "old-style, mark 7\n\
             stable a1, served to 9 clients\n\
-            candidate b2, stage 1 of 3 since 2m ago, halted, served to 1 client; check: all is well; by relay 1 1m ago: clients refused 1\n\n\
+            candidate b2, stage 1 of 3 since 2m ago, halted, served to 1 client; check: all is well; by relay 1 1m ago: clients refused 1\n\
+            unsaved: 1 order is done here, and not in the store yet: it is kept over a restart of the relay\n\n\
             RELEASE  TAKEN   RESOURCES  FROM   IS\n\
             b2       2m ago  7          files  candidate\n\
             a1       2m ago  7          files  stable\n";

@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::process::ExitCode;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use clap::Subcommand;
 use xds_relay::api::{CandidateState, Ordered, ReleaseOrder, ReleasedScope, Releases};
 
 use super::admin::{Admin, Failure};
 use super::order::Ordering;
+use super::time::millis;
 use super::{Done, Form, json};
 use crate::ask::seconds;
 use crate::exit;
@@ -17,6 +18,9 @@ use crate::show::{complain, visible};
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(500);
+/// What was not taken before it was waited counts if that was so lately, and nothing else has come for a while.
+const LATELY: u64 = 60_000;
+const SETTLED: Duration = Duration::from_secs(10);
 const HALTED: u8 = 3;
 const FROZEN: u8 = 4;
 const UNKNOWN: u8 = 5;
@@ -52,7 +56,7 @@ enum Command {
 
 /// Wait until it is stable
 ///
-/// Exits with 0 if it is, with 1 if it is not in time, or was taken back, with 3 if it halted, with 4 if it is frozen, and with 5 if
+/// Exits with 0 if it is, with 1 if it is not in time, was taken back, or is not taken as it was before, with 3 if it halted, with 4 if it is frozen, and with 5 if
 /// the relay cannot be asked.
 #[derive(Debug, clap::Args)]
 struct Wait {
@@ -94,13 +98,14 @@ fn ended(done: Done) -> Result<ExitCode, Failure> {
 enum End {
     Stable,
     Left,
+    NotTaken,
     Halted,
     Frozen,
 }
 
 impl Wait {
     fn run(&self, admin: Admin<'_>, form: Form, out: &mut impl Write) -> Result<ExitCode, Failure> {
-        let begun = Instant::now();
+        let (begun, begun_at) = (Instant::now(), millis(SystemTime::now()));
         let (mut release, mut looked) = (self.release.clone(), begun);
         loop {
             let scope = match self.look(admin) {
@@ -118,7 +123,10 @@ impl Wait {
             };
             looked = Instant::now();
             release = release.or_else(|| self.under_way(&scope));
-            let end = release.as_ref().and_then(|release| ended_as(&scope, release));
+            let mut end = release.as_ref().and_then(|release| ended_as(&scope, release));
+            if let Some(not_taken) = self.not_taken(&scope, begun_at, begun.elapsed()).filter(|_| release.is_none()) {
+                (release, end) = (Some(not_taken), Some(End::NotTaken));
+            }
             if end.is_none() && begun.elapsed() < self.within {
                 sleep(LOOK);
                 continue;
@@ -133,7 +141,7 @@ impl Wait {
             };
             return Ok(match end {
                 Some(End::Stable) => ExitCode::SUCCESS,
-                Some(End::Left) | None => exit::wrong(),
+                Some(End::Left | End::NotTaken) | None => exit::wrong(),
                 Some(End::Halted) => HALTED.into(),
                 Some(End::Frozen) => FROZEN.into(),
             });
@@ -144,6 +152,13 @@ impl Wait {
     fn under_way(&self, scope: &ReleasedScope) -> Option<String> {
         let candidate = scope.candidate.as_ref().map(|candidate| &candidate.release);
         candidate.or(scope.stable.as_ref()).filter(|release| self.not.as_ref() != Some(release)).cloned()
+    }
+
+    /// The release that is not taken, if it is what is waited for. That may be of before: then something else is about to come.
+    fn not_taken(&self, scope: &ReleasedScope, begun: u64, waited: Duration) -> Option<String> {
+        let told = scope.not_taken.as_ref().filter(|of| self.not.as_ref().is_some_and(|not| *not != of.release))?;
+        let is_new = told.at >= begun || (told.at.saturating_add(LATELY) >= begun && waited >= SETTLED);
+        is_new.then(|| told.release.clone())
     }
 
     fn look(&self, admin: Admin<'_>) -> Result<ReleasedScope, Failure> {
@@ -183,6 +198,7 @@ fn words(end: End, scope: &ReleasedScope) -> String {
     match end {
         End::Stable => "stable".to_owned(),
         End::Left => "not under way any more".to_owned(),
+        End::NotTaken => "not taken: a rollback left what is in it".to_owned(),
         End::Halted => format!("halted: {}", said.unwrap_or_default()),
         End::Frozen => format!("frozen: {}", frozen.unwrap_or_default()),
     }
@@ -190,7 +206,7 @@ fn words(end: End, scope: &ReleasedScope) -> String {
 
 #[cfg(test)]
 mod tests {
-    use xds_relay::api::{CandidateStatus, KeptRelease};
+    use xds_relay::api::{CandidateStatus, KeptRelease, NotTakenRelease};
 
     use super::*;
 
@@ -233,5 +249,19 @@ mod tests {
             assert_eq!(wait(not).under_way(&scope(stable, candidate)).as_deref(), is, "{not:?}");
         }
         assert_eq!(wait(None).under_way(&ReleasedScope::default()), None, "it may come");
+
+        let refused = Some(NotTakenRelease { release: "b".to_owned(), at: 100_000 });
+        let scope = ReleasedScope { not_taken: refused, ..scope("a", None) };
+        for (not, begun, waited, is) in [
+            (Some("a"), 99_000, 0, Some("b")),
+            (Some("a"), 101_000, 9, None),
+            (Some("a"), 101_000, 10, Some("b")),
+            (Some("a"), 161_000, 1000, None),
+            (Some("b"), 99_000, 0, None),
+            (None, 99_000, 0, None),
+        ] {
+            let told = wait(not).not_taken(&scope, begun, Duration::from_secs(waited));
+            assert_eq!(told.as_deref(), is, "{not:?} {begun} {waited}");
+        }
     }
 }

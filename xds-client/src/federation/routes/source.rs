@@ -52,10 +52,10 @@ impl Source for Routes {
     }
 
     fn answered(&mut self, id: SubscriberId, answer: &Answer<'_>) {
-        if answer.error.is_some()
+        if let Some(words) = answer.error
             && let Some(subscriber) = self.subscribers.get(id.index())
         {
-            self.client.rejected(&subscriber.type_url, answer.resources);
+            self.client.rejected(&subscriber.type_url, answer.resources, words);
         }
     }
 

@@ -114,8 +114,10 @@ impl Link {
     }
 }
 
+/// We say who we are, and are known by the token that is answered.
 async fn introduce(calls: &Calls, user: &User) -> Result<MetadataValue<Ascii>, Failure> {
     let User { name, password } = user.clone();
+    let password = password().map_err(|why| Failure::Elsewhere(format!("the password of {name}: {why}")))?;
     let who = AuthenticateRequest { name, password };
     let answer: AuthenticateResponse = calls.unary("/etcdserverpb.Auth/Authenticate", who).await?;
     let mut token = MetadataValue::try_from(answer.token)

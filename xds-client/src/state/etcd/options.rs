@@ -1,6 +1,7 @@
 //! Where a cluster is, and who we are to it.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::endpoint::{Endpoint, EndpointError};
@@ -37,7 +38,8 @@ pub struct EtcdOptions {
 #[derive(Clone)]
 pub(super) struct User {
     pub(super) name: String,
-    pub(super) password: String,
+    /// It is asked for each time that we say who we are.
+    pub(super) password: Arc<dyn Fn() -> Result<String, String> + Send + Sync>,
 }
 
 /// Such a cluster is none that could be spoken to.
@@ -100,11 +102,25 @@ impl EtcdOptions {
     ///
     /// # Errors
     /// A member is spoken to in clear text: TLS is to be [said](Self::with_tls) before.
-    pub fn with_user(mut self, name: impl Into<String>, password: impl Into<String>) -> Result<Self, EtcdOptionsError> {
+    pub fn with_user(self, name: impl Into<String>, password: impl Into<String>) -> Result<Self, EtcdOptionsError> {
+        let password = password.into();
+        self.with_user_of(name, move || Ok(password.clone()))
+    }
+
+    /// The same with a password that may be another each time that we say who we are, which is with each connection: read from a file, say.
+    /// Why it is not there is in words; it is asked for again then.
+    ///
+    /// # Errors
+    /// As [`with_user`](Self::with_user).
+    pub fn with_user_of(
+        mut self,
+        name: impl Into<String>,
+        password: impl Fn() -> Result<String, String> + Send + Sync + 'static,
+    ) -> Result<Self, EtcdOptionsError> {
         if let Some(member) = self.members.iter().find(|member| !is_secure(member)) {
             return Err(EtcdOptionsError::PasswordInClearText { uri: member.uri() });
         }
-        self.user = Some(User { name: name.into(), password: password.into() });
+        self.user = Some(User { name: name.into(), password: Arc::new(password) });
         Ok(self)
     }
 

@@ -21,6 +21,7 @@ pub(in crate::admin) struct Pressed {
     mark: String,
     order: Ordered,
     stage: Option<usize>,
+    to: Option<String>,
     by: String,
     why: String,
 }
@@ -34,11 +35,11 @@ pub(in crate::admin) async fn order(
     if !is_of_these_pages(&headers) {
         return failure(StatusCode::FORBIDDEN, "It is not done", "Only the pages here order from within a browser.");
     }
-    let Pressed { scope, mark, order, stage, by, why } = match form {
+    let Pressed { scope, mark, order, stage, to, by, why } = match form {
         Ok(Form(pressed)) => pressed,
         Err(error) => return failure(error.status(), "It is not done", &error.body_text()),
     };
-    let order = ReleaseOrder { scope: Some(scope), order, stage, by, why, to: None, instance: None };
+    let order = ReleaseOrder { scope: Some(scope), order, stage, by, why, to, instance: None };
     if let Err(problem) = check(&order) {
         return failure(StatusCode::BAD_REQUEST, "It is not done", &problem);
     }

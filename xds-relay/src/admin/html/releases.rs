@@ -37,6 +37,7 @@ const RECALLED: &str =
 fn section(scope: &ReleasedScope, takes_orders: bool) -> Markup {
     let ReleasedScope { scope: name, stable, candidate, frozen, kept, clients, damaged, publisher, recalled, .. } =
         scope;
+    let kept: Vec<_> = kept.iter().map(|of| row(scope, of, takes_orders)).collect();
     html! {
         section id=(name) {
             h2 { (said(name)) " " @if frozen.is_some() { (pill("odd", "frozen")) } }
@@ -49,9 +50,15 @@ fn section(scope: &ReleasedScope, takes_orders: bool) -> Markup {
                 }),
                 ("Frozen", html! { @if let Some(by) = frozen { (said_by(by)) } }),
                 ("Under way", html! { @if let Some(candidate) = candidate { (under_way(candidate, clients.candidate)) } }),
+                ("Not taken", html! {
+                    @if let Some(of) = &scope.not_taken {
+                        (release(&of.release)) " at " (at(of.at)) ": a rollback left it"
+                    }
+                }),
                 ("Published by", html! { @if let Some(relay) = publisher { "relay " (relay) } }),
                 ("What is wrong", html! {
                     @if *recalled { p.wrong { (RECALLED) } }
+                    @if let Some(words) = scope.unsaved_words() { p.wrong { (words) } }
                     @for damage in damaged { p.wrong { (said(damage)) } }
                 }),
             ]))
@@ -61,7 +68,7 @@ fn section(scope: &ReleasedScope, takes_orders: bool) -> Markup {
             h3 { "What can be done" }
             (actions(scope, takes_orders))
             h3 { "Kept" }
-            (table(["Release", "Is", "Taken", "Resources", "From", "Differs"], &kept.iter().map(|of| row(scope, of)).collect::<Vec<_>>()))
+            (table(["Release", "Is", "Taken", "Resources", "From", "Differs", "Go back to it"], &kept))
             p { a href={ "/audit" (query(&[("scope", Some(name))])) } { "What was done, by whom and why" } }
         }
     }
@@ -101,10 +108,12 @@ struct Action {
     does: &'static str,
     command: String,
     stage: Option<usize>,
+    to: Option<String>,
 }
 
 fn possible(scope: &ReleasedScope) -> Vec<Action> {
-    let action = |order, does, command: &str| Action { order, does, command: command.to_owned(), stage: None };
+    let action =
+        |order, does, command: &str| Action { order, does, command: command.to_owned(), stage: None, to: None };
     let mut possible = Vec::new();
     match &scope.frozen {
         Some(_) => possible.push(action("unfreeze", "What waits goes on, from the first stage", "unfreeze")),
@@ -124,24 +133,31 @@ fn possible(scope: &ReleasedScope) -> Vec<Action> {
     if candidate.stage < candidate.stages {
         let stage = candidate.stage + 1;
         let command = format!("rollout stage {stage}");
-        possible.push(Action { order: "stage", does: "It is in the next stage now", command, stage: Some(stage) });
+        possible.push(Action {
+            order: "stage",
+            does: "It is in the next stage now",
+            command,
+            stage: Some(stage),
+            to: None,
+        });
     }
     possible.push(action("promote", "Everybody is served it now", "rollout promote"));
     possible
 }
 
 fn actions(scope: &ReleasedScope, takes_orders: bool) -> Markup {
-    let command = |action: &Action| {
-        html! { code { "xds relay " (action.command) " --scope " (scope.scope) " --mark " (scope.mark) " --why …" } }
-    };
     let rows: Vec<_> = possible(scope)
         .iter()
         .map(|action| {
             let button = html! { @if takes_orders { (button(scope, action)) } };
-            [html! { (action.does) }, command(action), button]
+            [html! { (action.does) }, command(scope, action), button]
         })
         .collect();
     table(["What it does", "Command", "Here"], &rows)
+}
+
+fn command(scope: &ReleasedScope, action: &Action) -> Markup {
+    html! { code { "xds relay " (action.command) " --scope " (scope.scope) " --mark " (scope.mark) " --why …" } }
 }
 
 /// It is of the mark that was looked at: nothing is done about what has changed since.
@@ -154,6 +170,9 @@ fn button(scope: &ReleasedScope, action: &Action) -> Markup {
             @if let Some(stage) = action.stage {
                 input type="hidden" name="stage" value=(stage);
             }
+            @if let Some(to) = &action.to {
+                input type="hidden" name="to" value=(to);
+            }
             label { span { "Who" } input name="by" required maxlength="64" autocomplete="username"; }
             label { span { "Why" } input name="why" required maxlength="1024" autocomplete="off"; }
             button { (action.order) }
@@ -161,11 +180,19 @@ fn button(scope: &ReleasedScope, action: &Action) -> Markup {
     }
 }
 
-fn row(scope: &ReleasedScope, kept: &KeptRelease) -> [Markup; 6] {
+fn row(scope: &ReleasedScope, kept: &KeptRelease, takes_orders: bool) -> [Markup; 7] {
     let KeptRelease { release: id, at: taken, from, resources } = kept;
     let is = [(scope.stable.as_ref(), "stable"), (scope.candidate.as_ref().map(|of| &of.release), "under way")];
     let is = is.into_iter().find(|(of, _)| *of == Some(id)).map(|(_, word)| word);
     let is = is.or_else(|| scope.refused.contains(id).then_some("not taken again"));
+    let is_earlier = scope.stable.is_some() && !matches!(is, Some("stable" | "under way"));
+    let back = is_earlier.then(|| Action {
+        order: "rollback",
+        does: "It is stable again, and what is left is not taken again",
+        command: format!("rollback --to {id}"),
+        stage: None,
+        to: Some(id.clone()),
+    });
     let differs = scope
         .stable
         .as_ref()
@@ -178,5 +205,11 @@ fn row(scope: &ReleasedScope, kept: &KeptRelease) -> [Markup; 6] {
         html! { (resources) },
         html! { (from) },
         html! { @if let Some(query) = differs { a href={ "/releases/diff" (query) } { "from what is stable" } } },
+        html! {
+            @if let Some(action) = &back {
+                (command(scope, action))
+                @if takes_orders { (button(scope, action)) }
+            }
+        },
     ]
 }

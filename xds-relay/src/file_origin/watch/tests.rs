@@ -25,7 +25,7 @@ fn watch(directory: &Path, poll: Duration) -> (Watch, Receiver<Outcome>) {
     let timing = Timing { quiet: Duration::from_millis(20), rounds: 10, poll, pause: Duration::from_millis(20) };
     let (sender, receiver) = channel();
     let on_change = move |outcome| sender.send(outcome).unwrap();
-    let watch = Watch::start_with(all_of(directory, descriptors), loaded, on_change, timing).unwrap();
+    let watch = Watch::start_with(all_of(directory, descriptors), Ok(loaded), on_change, timing).unwrap();
     (watch, receiver)
 }
 
@@ -36,7 +36,7 @@ fn watch_all(directory: &Path) -> (Watch, Receiver<Outcome>) {
     let on_change = move |outcome| sender.send(outcome).unwrap();
     let all = Directory { with_directories: true, ..all_of(directory, Descriptors::built_in().unwrap()) };
     let loaded = all.read().map(|loaded| loaded.resources).unwrap_or_default();
-    (Watch::start_with(all, loaded, on_change, timing).unwrap(), receiver)
+    (Watch::start_with(all, Ok(loaded), on_change, timing).unwrap(), receiver)
 }
 
 /// Waits for an outcome that is `wanted`: several steps of one change may be seen apart.

@@ -1,11 +1,11 @@
 //! What this relay serves of releases that several have, in a store of its own: it is served again when this relay starts and the
-//! store of all does not answer.
+//! store of all does not answer, or was put back to an earlier state.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use xdstp_client::state::Store;
+use xdstp_client::state::{Store, StoreError};
 
 use super::Releases;
 use crate::lock::lock;
@@ -83,14 +83,14 @@ impl Releases {
     pub(super) fn keep_copy(&self, now: Instant, wall: SystemTime) {
         let Some(copy) = &self.copy else { return };
         self.keep_waiting();
-        let (base, contents, reader) = {
+        let ((base, count), contents, reader) = {
             let state = lock(&self.state);
             let contents: Option<Vec<_>> =
                 state.stored.control().named().map(|release| state.contents.get(&release).cloned()).collect();
             // Of a store that has nothing there is nothing to be copied: what is served is what there was.
             let is_known = !state.stored.is_recalled() && state.stored.base().stable().is_some();
             let Some(contents) = contents.filter(|_| is_known) else { return };
-            (state.stored.base().clone(), contents, state.stored.reader())
+            ((state.stored.base().clone(), state.stored.count()), contents, state.stored.reader())
         };
         let copied = &mut *lock(&copy.copied);
         if copied.rests_until.is_some_and(|until| now < until) {
@@ -98,7 +98,7 @@ impl Releases {
         }
         let kept = copied.stored().and_then(|stored| {
             let has_all = contents.iter().all(|content| stored.has(content.manifest.release()));
-            if *stored.base() == base && has_all {
+            if *stored.base() == base && stored.count() == count && has_all {
                 return Ok(());
             }
             for content in contents {
@@ -107,7 +107,7 @@ impl Releases {
                 let body = |item: &Item| bodies.get(&item.body).cloned().or_else(|| reader.body(item.body).ok());
                 stored.put_back(&content.manifest, self.origin.kind(), wall, &body)?;
             }
-            stored.copy(&base)
+            stored.copy(&base, count)
         });
         copied.rests_until = None;
         if let Err(error) = kept {
@@ -117,8 +117,8 @@ impl Releases {
     }
 }
 
-/// The releases of a scope in a store that relays share; while that does not answer, what the copy says. What was ordered before,
-/// and waits, is ordered again.
+/// The releases of a scope in a store that relays share; while that does not answer, what the copy says, and also if the store has an
+/// earlier state of that. What was ordered before, and waits, is ordered again.
 pub(super) fn read(
     store: Arc<dyn Store>,
     (scope, stages): (&str, &Stages),
@@ -126,19 +126,23 @@ pub(super) fn read(
     waiting: Vec<Waiting>,
     is_away: bool,
 ) -> Result<Stored, StoredError> {
-    let opened = if is_away { None } else { Some(Stored::open(store.clone(), scope)) };
-    let opened = opened.map(|opened| {
-        let mut stored = opened?;
+    let mut copied = copy.map(|copy| lock(&copy.copied));
+    let copied = copied.as_mut().and_then(|copied| copied.stored().ok());
+    let mut stored = Stored::recalled(store.clone(), scope, copied.as_deref());
+    let has_stable = stored.control().stable().is_some();
+    let opened = (!is_away).then(|| {
+        stored.refresh(stages)?;
         stored.order_again(waiting.clone(), stages)?;
         Ok(stored)
     });
     let why = match opened {
         Some(Err(StoredError::Store(error))) if error.may_pass() => error.to_string(),
+        // A password, say, or a role: that may be mended while what is stable is served.
+        Some(Err(StoredError::Store(error @ StoreError::Refused(_)))) if has_stable => error.to_string(),
         Some(opened) => return opened,
         None => "it did not answer".to_owned(),
     };
-    let mut copied = copy.map(|copy| lock(&copy.copied));
-    let copied = copied.as_mut().and_then(|copied| copied.stored().ok());
+    // Some of it may have been read.
     let mut stored = Stored::recalled(store, scope, copied.as_deref());
     stored.order_again(waiting, stages)?;
     let serves = if stored.control().stable().is_some() { "the copy of this relay" } else { "nothing of it" };

@@ -13,8 +13,11 @@ use super::tally::{Part, Tally};
 use crate::relay_core::client_look::PATIENCE;
 use crate::releases::Release;
 
-/// How many clients are told apart, and how many refusals. Who comes after these is counted nowhere, not among all either.
+/// How many clients are told apart: who comes after these is counted nowhere, not among all either, unless it refuses something. And how
+/// many refusals, and clients that refuse anything.
 pub(crate) const MOST: usize = 10_000;
+/// How much is told of what a client calls itself, and of its words, in letters.
+const LETTERS: usize = 200;
 /// How many that have gone are told to other relays, and how long after they went.
 const MOST_GONE: usize = 1000;
 const GONE: Duration = Duration::from_secs(5);
@@ -32,6 +35,8 @@ pub(crate) enum ClientName {
 pub(crate) struct Heard {
     served: BTreeSet<ClientName>,
     refused: BTreeSet<Refusal>,
+    /// Who did, of which type, and with which words: one client that refuses much leaves room for others.
+    refusing: BTreeMap<(ClientName, TypeUrl), String>,
     refused_stable: BTreeSet<(ClientName, TypeUrl)>,
 }
 
@@ -74,6 +79,10 @@ pub(crate) struct Health {
     /// Who is served it or was.
     clients: BTreeMap<ClientName, Served>,
     refusals: BTreeSet<Refusal>,
+    /// Who refused anything of it.
+    refusing: BTreeSet<ClientName>,
+    /// The first of them, and its words.
+    first: Option<(Refusal, String)>,
     /// Who refused something of a type of what is stable, and has accepted nothing of that type since.
     refuse_stable: BTreeSet<(ClientName, TypeUrl)>,
     /// When the streams were looked at last, or the candidate began: who is new is served it since then at most.
@@ -94,8 +103,12 @@ impl Heard {
         insert(&mut self.served, client);
     }
 
-    /// It refused something of that: of no names, all there is of a type.
-    pub(crate) fn refused(&mut self, client: &ClientName, type_url: &TypeUrl, names: &[ResourceName]) {
+    /// It refused something of that, with these words: of no names, all there is of a type.
+    pub(crate) fn refused(&mut self, client: &ClientName, type_url: &TypeUrl, names: &[ResourceName], words: &str) {
+        if self.refusing.len() < MOST {
+            let words = || words.chars().take(LETTERS).collect();
+            self.refusing.entry((client.clone(), type_url.clone())).or_insert_with(words);
+        }
         let all = names.is_empty().then_some(None);
         for name in names.iter().cloned().map(Some).chain(all) {
             insert(&mut self.refused, Refusal { client: client.clone(), type_url: type_url.clone(), name });
@@ -116,21 +129,41 @@ impl Health {
             refusals.into_iter().for_each(|of| insert(&mut self.refuse_stable, (of.client, of.type_url)));
         }
         self.clients.clear();
+        self.refusing.clear();
+        self.first = None;
         (self.candidate, self.looked) = (candidate, Some(now));
     }
 
     /// That happened, up to now.
     pub(crate) fn hear(&mut self, heard: Heard, now: Instant) {
-        let Heard { served, refused, refused_stable } = heard;
+        let Heard { served, refused, refusing, refused_stable } = heard;
         served.into_iter().for_each(|client| self.is_served(client, now));
         refused_stable.into_iter().for_each(|of| insert(&mut self.refuse_stable, of));
-        for refusal in refused {
-            self.is_served(refusal.client.clone(), now);
-            let of_type = (refusal.client, refusal.type_url);
-            if !self.clients.contains_key(&of_type.0) || self.refuse_stable.contains(&of_type) {
-                continue;
+        let mut first = None;
+        for (of_type, words) in refusing {
+            self.is_served(of_type.0.clone(), now);
+            if !self.refuse_stable.contains(&of_type) {
+                insert(&mut self.refusing, of_type.0.clone());
+                first.get_or_insert((of_type, words));
             }
-            insert(&mut self.refusals, Refusal { client: of_type.0, type_url: of_type.1, name: refusal.name });
+        }
+        if let Some(((client, type_url), words)) = first.filter(|_| self.first.is_none()) {
+            let is_first = |refusal: &&Refusal| refusal.client == client && refusal.type_url == type_url;
+            self.first = refused.iter().find(is_first).map(|refusal| (refusal.clone(), words));
+        }
+        for refusal in refused {
+            let of_type = (refusal.client, refusal.type_url);
+            if !self.refuse_stable.contains(&of_type) {
+                insert(&mut self.refusals, Refusal { client: of_type.0, type_url: of_type.1, name: refusal.name });
+            }
+        }
+    }
+
+    /// These are at other relays, and counted there.
+    pub(super) fn are_elsewhere(&mut self, prints: &BTreeSet<u64>) {
+        let is_there = |name: &ClientName| name.print().is_some_and(|print| prints.contains(&print));
+        if !prints.is_empty() {
+            self.clients.retain(|name, client| client.gone.is_none() || !is_there(name));
         }
     }
 
@@ -151,12 +184,12 @@ impl Health {
     }
 
     /// How many clients of a candidate are how; nothing is known of one that was not [shown](Self::begin) yet. `missed` are the prints
-    /// of those whom other relays miss.
-    pub(super) fn tally(&self, candidate: Release, missed: &BTreeSet<u64>, now: Instant) -> Option<Tally> {
+    /// of those whom other relays miss; none where there are no others. Who has gone and may be at another relay is lost if they are
+    /// told of it.
+    pub(super) fn tally(&self, candidate: Release, missed: Option<&BTreeSet<u64>>, now: Instant) -> Option<Tally> {
         if self.candidate != Some(candidate) {
             return None;
         }
-        let refusing = self.refusals.iter().map(|refusal| &refusal.client).collect::<BTreeSet<_>>().len();
         let silent: Vec<_> = self.clients.iter().filter(|(_, client)| client.is_silent).collect();
         let gone_for = |least| {
             let is_gone = move |client: &Served| client.gone.is_some_and(|gone| has_passed(gone, now, least));
@@ -165,17 +198,27 @@ impl Health {
         let prints = |least| gone_for(least).filter_map(ClientName::print).take(MOST_GONE).collect::<Vec<_>>();
         let lost_prints = prints(PATIENCE);
         let is_lost: BTreeSet<_> = lost_prints.iter().copied().collect();
-        let here = self.clients.iter().filter(|(_, client)| client.gone.is_none() && !missed.is_empty());
-        let here = here.filter_map(|(name, _)| name.print()).filter(|print| missed.contains(print));
-        let of_refused = || self.refusals.first().map(ToString::to_string).unwrap_or_default();
+        let is_missed = |print: &u64| missed.is_some_and(|missed| missed.contains(print));
+        let is_any_missed = missed.is_some_and(|missed| !missed.is_empty());
+        let here = self.clients.iter().filter(|(_, client)| client.gone.is_none() && is_any_missed);
+        let here = here.filter_map(|(name, _)| name.print()).filter(is_missed);
+        let lost = gone_for(PATIENCE).count();
+        // Nobody says of these whether they are elsewhere.
+        let named = gone_for(PATIENCE).filter(|name| matches!(name, ClientName::Node(_))).count();
+        let untold = if missed.is_some() { named.saturating_sub(lost_prints.len()) } else { 0 };
+        let unknown = self.refusing.iter().filter(|client| !self.clients.contains_key(*client)).count();
+        let of_refused = || match &self.first {
+            Some((refusal, words)) => told(refusal, words),
+            None => self.refusals.first().map(|refusal| told(refusal, "")).unwrap_or_default(),
+        };
         let first = |name: Option<&ClientName>| name.map(ToString::to_string).unwrap_or_default();
         Some(Tally {
-            all: self.clients.len() as u64,
+            all: (self.clients.len() + unknown - untold) as u64,
             served: self.clients.values().filter(|client| client.is_served).count() as u64,
             refused: Part::of(self.refusals.len(), of_refused),
-            refusing: refusing as u64,
+            refusing: self.refusing.len() as u64,
             silent: Part::of(silent.len(), || first(silent.first().map(|(name, _)| *name))),
-            lost: Part::of(gone_for(PATIENCE).count(), || first(gone_for(PATIENCE).next())),
+            lost: Part::of(lost - untold, || first(gone_for(PATIENCE).next())),
             gone: prints(GONE).into_iter().filter(|print| !is_lost.contains(print)).collect(),
             lost_prints,
             here: here.collect(),
@@ -236,10 +279,12 @@ impl TypeLook {
     }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.name.as_ref().map_or("something", ResourceName::as_str), self.type_url)
-    }
+/// What was refused, by whom, and in which words: what clients say is cut, and shows no more than it is.
+fn told(Refusal { client, type_url, name }: &Refusal, words: &str) -> String {
+    let said = |text: &str| text.chars().take(LETTERS).flat_map(char::escape_debug).collect::<String>();
+    let name = said(name.as_ref().map_or("something", ResourceName::as_str));
+    let words = if words.is_empty() { String::new() } else { format!(": {}", said(words)) };
+    format!("{name} ({type_url}) by {}{words}", said(&client.to_string()))
 }
 
 impl ClientName {
@@ -271,90 +316,4 @@ fn insert<T: Ord>(all: &mut BTreeSet<T>, one: T) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::tally::Tallies;
-    use super::*;
-    use crate::releases::{Halt, Threshold};
-
-    const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
-
-    fn node(id: usize) -> ClientName {
-        ClientName::Node(id.to_string().into())
-    }
-
-    fn candidate(byte: u8) -> Option<Release> {
-        Some(Release::of_bytes([byte; 16]))
-    }
-
-    fn halts(health: &Health, byte: u8, halt: &Halt, now: Instant) -> Option<String> {
-        let release = Release::of_bytes([byte; 16]);
-        let tally = health.tally(release, &BTreeSet::new(), now)?;
-        Tallies::default().halts(&tally, release, halt, now)
-    }
-
-    fn refused(clients: impl IntoIterator<Item = usize>) -> Heard {
-        let mut heard = Heard::default();
-        clients.into_iter().for_each(|id| heard.refused(&node(id), &CLUSTERS.into(), &["a".parse().unwrap()]));
-        heard
-    }
-
-    fn stream(id: usize, types: Option<Option<Instant>>) -> StreamLook {
-        let of_type = |unanswered_since| TypeLook { type_url: CLUSTERS.into(), unanswered_since, accepts: false };
-        StreamLook { client: node(id), is_served: true, types: types.map(|since| vec![of_type(since)]) }
-    }
-
-    #[test]
-    fn no_more_clients_and_refusals_than_that_are_kept() {
-        let (mut health, now) = (Health::default(), Instant::now());
-        health.begin(candidate(1), None, now);
-        for half in [0..MOST / 2 + 1, MOST / 2 + 1..2 * MOST] {
-            health.hear(refused(half), now);
-        }
-        let streams = (0..2 * MOST).map(|id| stream(id, None)).collect();
-        health.look(Some(&Look { candidate: candidate(1), streams }), now);
-        assert_eq!((health.clients.len(), health.refusals.len()), (MOST, MOST));
-        let mut heard = Heard::default();
-        (0..2 * MOST).for_each(|id| heard.refused_stable(node(id), &CLUSTERS.into()));
-        (0..2 * MOST).for_each(|id| heard.served(node(id)));
-        assert_eq!((heard.served.len(), heard.refused_stable.len()), (MOST, MOST));
-        health.hear(heard, now);
-        assert_eq!(health.refusing().len(), MOST);
-        // Room for others, once it lacks: those that are not here.
-        let streams = vec![stream(7, None)];
-        health.look(Some(&Look { candidate: candidate(1), streams }), now);
-        assert_eq!(health.refusing(), BTreeSet::from([node(7)]));
-    }
-
-    #[test]
-    fn who_refuses_a_candidate_that_is_stable_since_is_not_counted_again() {
-        for (stable, counted) in [(candidate(1), None), (candidate(3), Some("clients refused 1".to_owned()))] {
-            let (mut health, now) = (Health::default(), Instant::now());
-            health.begin(candidate(1), None, now);
-            health.hear(refused([7]), now);
-            health.begin(candidate(2), stable, now);
-            health.hear(refused([7]), now);
-            let why = halts(&health, 2, &Halt::default(), now);
-            assert_eq!(why.map(|why| why.chars().take(17).collect::<String>()), counted);
-        }
-    }
-
-    /// One that is busy is as it was.
-    #[test]
-    fn a_client_is_silent_if_it_is_on_any_of_its_streams() {
-        let (mut health, now) = (Health::default(), Instant::now());
-        let halt = Halt { silent: Threshold::Count(1), ..Halt::default() };
-        health.begin(candidate(1), None, now);
-        let mut look = |seconds, types: [Option<Option<Instant>>; 2], of| {
-            let streams = types.map(|types| stream(7, types)).into();
-            let now = now + Duration::from_secs(seconds);
-            health.look(Some(&Look { candidate: candidate(of), streams }), now);
-            halts(&health, 1, &halt, now).is_some()
-        };
-        let (unanswered, answered, busy) = (Some(Some(now)), Some(None), None);
-        assert!(!look(14, [unanswered, answered], 1));
-        assert!(look(15, [unanswered, answered], 1) && look(15, [answered, unanswered], 1));
-        assert!(look(16, [busy, answered], 1));
-        assert!(!look(17, [answered, answered], 1) && !look(18, [busy, busy], 1));
-        assert!(!look(19, [unanswered, unanswered], 2), "they were looked at before there was this one");
-    }
-}
+mod tests;

@@ -13,7 +13,7 @@ use super::tally::Tally;
 use super::{Named, Releases, State};
 use crate::lock::lock;
 use crate::releases::{
-    Act, By, Candidate, Difference, Item, Manifest, OnHalt, Order, Progress, Publisher, Stored, StoredError,
+    Act, By, Candidate, Difference, Item, Manifest, OnHalt, Order, Progress, Publisher, Stored, StoredError, Transition,
 };
 
 impl Releases {
@@ -27,12 +27,17 @@ impl Releases {
             state.health.hear(heard, now);
             state.health.look(look, now);
             // A store that does not answer takes its time each time it is asked, and orders wait for that.
-            if !state.turn.is_resting(now)
-                && let Err(error) = self.go_on(state, now, wall)
-            {
-                tracing::warn!(scope, "the release stays as it is: {error}");
-                if self.turns.are_shared() {
-                    state.turn.rests(&error, now);
+            if !state.turn.is_resting(now) {
+                match self.go_on(state, now, wall) {
+                    // What could not be taken is taken later.
+                    Ok(()) => state.is_unwritten &= state.turn.is_taken() && state.settling.poll_timeout().is_some(),
+                    Err(error) => {
+                        tracing::warn!(scope, "the release stays as it is: {error}");
+                        state.is_unwritten |= error.is_of_store();
+                        if self.turns.are_shared() {
+                            state.turn.rests(&error, now);
+                        }
+                    }
                 }
             }
         }
@@ -109,7 +114,13 @@ impl Releases {
         let act = Act::Publish { release, removes_much };
         let why = "the origin has this";
         let done = state.stored.apply(&Order::new(act, By::Publisher(publisher), why, wall), &self.rollout.stages)?;
-        tracing::info!(scope = self.rollout.scope(), %release, "{}", done.transition);
+        let (scope, done) = (self.rollout.scope(), done.transition);
+        match done {
+            Transition::RemovesMuch => {
+                tracing::warn!(scope, %release, "{done}: it waits for somebody to say that it goes on");
+            }
+            _ => tracing::info!(scope, %release, "{done}"),
+        }
         Ok(())
     }
 
@@ -124,6 +135,11 @@ impl Releases {
                 Err(error @ StoredError::NoBody { .. }) => tracing::error!("a release is not put back: {error}"),
                 put_back => put_back?,
             }
+        }
+        if state.shown.is_none() {
+            // The copy says which release is stable, and has it no more.
+            tracing::error!(scope = self.rollout.scope(), "what was stable is lost, and what the store says counts");
+            return state.stored.give_in(&self.rollout.stages);
         }
         state.stored.put_control_back(&self.rollout.stages)?;
         tracing::warn!(
@@ -154,7 +170,11 @@ impl Releases {
         wall: SystemTime,
     ) -> Result<(), StoredError> {
         let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
-        let tally = candidate.and_then(|release| state.health.tally(release, &state.tallies.missed(release), now));
+        let tally = candidate.and_then(|release| {
+            state.health.are_elsewhere(&state.tallies.here(release));
+            let missed = self.turns.are_shared().then(|| state.tallies.missed(release));
+            state.health.tally(release, missed.as_ref(), now)
+        });
         state.turn.look(state.stored.control(), now);
         self.tell_others(state, tally.as_ref(), now)?;
         state.stored.flush(&self.rollout.stages)?;
@@ -162,12 +182,16 @@ impl Releases {
             return Ok(());
         }
         self.forget_told(state, now)?;
-        let control = state.stored.control().clone();
-        let Some(Candidate { release, progress, .. }) = control.candidate().cloned() else { return Ok(()) };
+        let Some(Candidate { release, progress, .. }) = state.stored.control().candidate().cloned() else {
+            return Ok(());
+        };
         // It is halted for the first reason there was.
         if matches!(progress, Progress::Halted(_)) && self.rollout.on_halt == OnHalt::Hold {
             return Ok(());
         }
+        // The stage begins anew with a relay that publishes since: what others, or it before a restart, saw of clients it does not know.
+        let by = By::Publisher(self.publisher(state, wall)?);
+        let control = state.stored.control().clone();
         let checked = self.checked(release, now);
         // What was told to the store just now may have changed which it is.
         let tally = tally.filter(|tally| tally.is_of(release)).unwrap_or_else(|| Tally::of(release));
@@ -175,17 +199,23 @@ impl Releases {
         let halts = halts.or_else(|| checked.clone().err());
         // The clock of another relay may have begun the stage.
         state.turn.look(&control, now);
-        let has_held = state.turn.has_held(&self.rollout.stages, now) || !self.turns.are_shared();
-        let is_due =
-            checked == Ok(true) && has_held && control.due(&self.rollout.stages).is_some_and(|due| due <= wall);
-        let (act, why) = match (halts, is_due) {
-            (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why),
-            (None, true) => (Act::Advance { release }, "all is well".to_owned()),
-            (None, false) => return Ok(()),
+        let is_due = checked == Ok(true) && state.turn.has_held(&self.rollout.stages, now);
+        let due = control.due(&self.rollout.stages).filter(|_| is_due);
+        let (act, why, at) = match (halts, due) {
+            (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why, wall),
+            // It was there for that long, whatever the clock says of whoever began it, or this one's since it was set.
+            (None, Some(due)) => (Act::Advance { release }, "all is well".to_owned(), wall.max(due)),
+            (None, None) => return Ok(()),
         };
-        let by = By::Publisher(self.publisher(state, wall)?);
-        let done = state.stored.apply(&Order::new(act, by, why.as_str(), wall), &self.rollout.stages)?;
-        tracing::info!(scope = self.rollout.scope(), %release, "{}: {why}", done.transition);
+        let done = state.stored.apply(&Order::new(act, by, why.as_str(), at), &self.rollout.stages)?;
+        let (scope, done) = (self.rollout.scope(), done.transition);
+        match done {
+            Transition::Halted | Transition::RolledBack => {
+                self.halts.inc();
+                tracing::warn!(scope, %release, "{done}: {why}");
+            }
+            _ => tracing::info!(scope, %release, "{done}: {why}"),
+        }
         Ok(())
     }
 }

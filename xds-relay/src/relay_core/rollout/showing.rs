@@ -47,14 +47,6 @@ impl Releases {
         let before = {
             let state = &mut *lock(&self.state);
             let control = state.stored.control().clone();
-            let told = Told {
-                mark: state.stored.mark(),
-                kept: state.stored.releases(),
-                damaged: state.stored.damaged().to_vec(),
-                unsaved: state.stored.unsaved(),
-                is_recalled: state.stored.is_recalled(),
-            };
-            let reader = state.stored.reader();
             let (is_stable, is_candidate) = (control.stable(), control.candidate().map(|of| of.release));
             if is_stable != state.shown {
                 stable = is_stable.and_then(|release| self.content(state, release, now));
@@ -69,6 +61,16 @@ impl Releases {
                 }));
             }
             let shown = state.shown;
+            let told = Told {
+                mark: state.stored.mark(),
+                kept: state.stored.releases(),
+                damaged: state.stored.damaged().to_vec(),
+                unsaved: state.stored.unsaved(),
+                is_recalled: state.stored.is_recalled(),
+                is_served: shown.is_some(),
+                is_unwritten: state.is_unwritten,
+            };
+            let reader = state.stored.reader();
             let is_named = |release: &Release| [is_stable, is_candidate, shown].contains(&Some(*release));
             state.contents.retain(|release, _| is_named(release));
             state.unread.retain(|release, _| is_named(release));
@@ -131,11 +133,12 @@ impl Releases {
         let is_recalled = state.stored.is_recalled();
         let read = match (&self.copy, if is_recalled { None } else { Some(state.stored.content(release, &has)) }) {
             (Some(copy), None) => lock(&copy.copied).stored()?.content(release, &has),
-            (Some(copy), Some(Err(StoredError::Store(error)))) => {
+            // It does not answer, or was put back to what it was before there was this release.
+            (Some(copy), Some(Err(error @ (StoredError::Store(_) | StoredError::NotKept(_))))) => {
                 // It is what its hashes say, wherever it is read.
                 let copied = &mut *lock(&copy.copied);
-                let copied = copied.stored().ok().filter(|copied| copied.has(release)).ok_or(error)?;
-                tracing::warn!(%release, "it is read from the copy of this relay: the store does not answer");
+                let Some(copied) = copied.stored().ok().filter(|copied| copied.has(release)) else { return Err(error) };
+                tracing::warn!(%release, "it is read from the copy of this relay: {error}");
                 copied.content(release, &has)
             }
             (_, read) => read.unwrap_or(Err(StoredError::NotKept(release))),

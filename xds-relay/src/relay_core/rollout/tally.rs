@@ -177,6 +177,12 @@ impl Tallies {
         of.flat_map(|heard| heard.tally.gone.iter().chain(&heard.tally.lost_prints)).copied().collect()
     }
 
+    /// Who is at another relay, of those whom any misses.
+    pub(super) fn here(&self, release: Release) -> BTreeSet<u64> {
+        let of = self.by_relay.values().filter(|heard| heard.tally.is_of(release) && !heard.is_old);
+        of.flat_map(|heard| &heard.tally.here).copied().collect()
+    }
+
     /// Why a candidate halts, by what all say. Who has said nothing for long may be gone, and its clients elsewhere; but what it
     /// said that was refused was.
     pub(super) fn halts(&self, own: &Tally, release: Release, halt: &Halt, now: Instant) -> Option<String> {
@@ -204,4 +210,32 @@ fn too_many(threshold: Threshold, some: Option<&Part>, all: u64, how: &str) -> O
 
 fn number(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hex::hex;
+
+    /// Relays of two versions tell each other.
+    #[test]
+    fn what_is_told_is_what_was_told_before() {
+        let part = |count, such_as: &str| Part::of(count, || such_as.to_owned());
+        let tally = Tally {
+            all: 9,
+            served: 8,
+            refused: part(1, "a"),
+            refusing: 1,
+            silent: part(2, "b"),
+            lost: part(3, "c"),
+            lost_prints: vec![1],
+            gone: vec![2],
+            here: vec![3],
+            ..Tally::of(Release::of_bytes([7; 16]))
+        };
+        assert_eq!(
+            hex(&tally.encode_to_vec()),
+            "0a100707070707070707070707070707070710091808220508011201612801320508021201623a050803120163420801000000000000004a08020000000000000052080300000000000000"
+        );
+    }
 }

@@ -22,8 +22,8 @@ pub(super) struct MyTurn {
     rests_until: Option<Instant>,
     /// What the origin has it had before it was this relay's turn.
     pub(super) is_inherited: bool,
-    /// Since when this relay has seen a candidate in its stage: clocks of others are not its own.
-    stage: Option<(Release, usize, Instant)>,
+    /// Since when this relay has seen a candidate in its stage, which began then: clocks are set, and those of others are not its own.
+    stage: Option<((Release, usize, SystemTime), Instant)>,
     told: Option<(Instant, Tally)>,
 }
 
@@ -38,6 +38,11 @@ impl MyTurn {
         self.turn = None;
     }
 
+    /// Whether this relay has it, as far as it knows.
+    pub(super) fn is_taken(&self) -> bool {
+        self.turn.is_some()
+    }
+
     /// Whether the store is left alone now.
     pub(super) fn is_resting(&self, now: Instant) -> bool {
         self.rests_until.is_some_and(|until| now < until)
@@ -45,27 +50,27 @@ impl MyTurn {
 
     /// It is, if it did not answer.
     pub(super) fn rests(&mut self, error: &StoredError, now: Instant) {
-        if matches!(error, StoredError::Store(_)) {
+        if error.is_of_store() {
             self.rests_until = Some(after(now));
         }
     }
 
     /// Looks in which stage the candidate is.
     pub(super) fn look(&mut self, control: &Control, now: Instant) {
-        let seen = control.candidate().map(|candidate| (candidate.release, candidate.stage));
-        if self.stage.map(|(release, stage, _)| (release, stage)) != seen {
-            self.stage = seen.map(|(release, stage)| (release, stage, now));
+        let seen = control.candidate().map(|candidate| (candidate.release, candidate.stage, candidate.since));
+        if self.stage.map(|(of, _)| of) != seen {
+            self.stage = seen.map(|of| (of, now));
         }
     }
 
     /// Whether the candidate was in its stage for long enough as far as this relay saw.
     pub(super) fn has_held(&self, stages: &Stages, now: Instant) -> bool {
-        self.stage.is_some_and(|(_, stage, since)| now.saturating_duration_since(since) >= stages.hold(stage))
+        self.stage.is_some_and(|((_, stage, _), since)| now.saturating_duration_since(since) >= stages.hold(stage))
     }
 
     /// Whether the candidate is in the next stage before anything is heard that others tell of this one.
     fn goes_on_at_once(&self, stages: &Stages, now: Instant) -> bool {
-        self.stage.is_some_and(|(_, stage, since)| {
+        self.stage.is_some_and(|((_, stage, _), since)| {
             stages.hold(stage).is_zero() && now.saturating_duration_since(since) < AT_ONCE
         })
     }

@@ -54,6 +54,8 @@ fn normal(mut state: State) -> State {
     if let Some(publisher) = &mut state.control.publisher {
         publisher.term = 2;
     }
+    // It is told, and nothing goes by it.
+    state.control.not_taken = None;
     // Their order counts where there are 256.
     state.control.refused.sort();
     state

@@ -59,6 +59,7 @@ impl Control {
         let left = self.candidate.take().map(|candidate| candidate.release);
         left.into_iter().chain(Some(stable)).filter(|left| *left != to).for_each(|left| self.refuse(left));
         self.refused.retain(|refused| *refused != to);
+        self.not_taken = self.not_taken.filter(|not_taken| not_taken.release != to);
         self.stable = Some(to);
         Ok(Transition::RolledBack)
     }

@@ -3,9 +3,9 @@
 use std::time::SystemTime;
 
 use crate::releases::act::{Instance, OnHalt, Order, Publisher, Said, Transition};
-use crate::releases::candidate::{Candidate, Progress};
-use crate::releases::control::Control;
+use crate::releases::candidate::{Candidate, Progress, REMOVES_MUCH};
 use crate::releases::control::error::ControlError;
+use crate::releases::control::{Control, NotTaken};
 use crate::releases::release::Release;
 use crate::releases::stage::Stages;
 
@@ -34,6 +34,11 @@ impl Control {
         if self.refused.contains(&release) || self.stable == Some(release) {
             // An origin that says something else than the candidate does not want that any more, either.
             let was_there = self.candidate.take().is_some();
+            if self.stable != Some(release) {
+                self.not_taken = Some(NotTaken { release, at: order.at });
+            } else if was_there {
+                self.not_taken = None;
+            }
             return match self.stable == Some(release) {
                 false => Transition::NotTaken,
                 true if was_there => Transition::Withdrawn,
@@ -43,12 +48,13 @@ impl Control {
         if self.candidate.as_ref().is_some_and(|candidate| candidate.release == release) {
             return Transition::Unchanged;
         }
+        self.not_taken = None;
         if self.stable.is_none() {
             return self.promote(release);
         }
         let candidate = self.candidate.insert(Candidate::new(release, order.at));
         if removes_much {
-            candidate.progress = Progress::Halted(Said { why: "it removes much".to_owned(), ..order.said() });
+            candidate.progress = Progress::Halted(Said { why: REMOVES_MUCH.to_owned(), ..order.said() });
             Transition::RemovesMuch
         } else if self.frozen.is_some() {
             Transition::Waits

@@ -145,6 +145,7 @@ fn what_was_rolled_back_is_not_taken_again_until_its_content_changes() {
     assert_eq!(scope.by_publisher(halt), Ok(Transition::RolledBack));
     assert_eq!((scope.control.refused(), scope.served()), (&[TWO][..], [Some(ONE), Some(ONE)]));
     assert_eq!(scope.publish(TWO), Ok(Transition::NotTaken));
+    assert_eq!(scope.control.not_taken().map(|not_taken| not_taken.release), Some(TWO));
     assert_eq!(scope.publish(THREE), Ok(Transition::Opened));
     // The origin goes back to what is not taken: nor does it want the other.
     assert_eq!(scope.publish(TWO), Ok(Transition::NotTaken));

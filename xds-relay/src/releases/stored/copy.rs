@@ -1,23 +1,25 @@
-//! What a relay keeps of releases that are elsewhere, for when it starts and they cannot be read: it goes by that until they are.
+//! What a relay keeps of releases that are elsewhere, for when it starts and they cannot be read: it goes by that until they are, and
+//! beyond if they were put back to an earlier state.
 
 use std::sync::Arc;
 
 use xdstp_client::state::{Commit, Op, Store, StoreError};
 
 use crate::releases::control::Control;
-use crate::releases::records::ControlRecord;
+use crate::releases::records::{ControlRecord, Count};
 use crate::releases::sealed::seal;
 use crate::releases::stage::Stages;
 use crate::releases::stored::error::StoredError;
 use crate::releases::stored::{Stored, Waiting};
 
 impl Stored {
-    /// The releases of a scope in a store that does not answer: what a copy has holds until it does, and then counts for nothing.
+    /// The releases of a scope in a store that was not read yet: what a copy has holds until it is, and then counts for nothing, unless
+    /// the store has an earlier state of it.
     /// Nothing is written before.
     pub(crate) fn recalled(store: Arc<dyn Store>, scope: &str, copy: Option<&Self>) -> Self {
         let mut stored = Self { is_recalled: true, ..Self::of_nothing(store, scope) };
         if let Some(copy) = copy {
-            stored.base = copy.base.clone();
+            (stored.base, stored.count) = (copy.base.clone(), copy.count);
             stored.releases = copy.releases.clone();
         }
         stored.control = stored.base.clone();
@@ -75,18 +77,23 @@ impl Stored {
         &self.base
     }
 
+    /// How far what is in the store got.
+    pub(crate) fn count(&self) -> Count {
+        self.count
+    }
+
     /// This is a copy: that holds where the original is, and here. What it does not name is removed, but for the last ones.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn copy(&mut self, base: &Control) -> Result<(), StoredError> {
+    pub(crate) fn copy(&mut self, base: &Control, count: Count) -> Result<(), StoredError> {
         let key = self.keys.control();
-        let record = ControlRecord::of(&self.scope, base, 0);
+        let record = ControlRecord::of(&self.scope, base, count);
         // Nobody else writes here.
         if let Commit::Done(revision) = self.store.commit(&[Op::put(&*key, seal(&key, &record))], &[])? {
             self.revision = revision;
         }
-        (self.base, self.control) = (base.clone(), base.clone());
+        (self.base, self.control, self.count) = (base.clone(), base.clone(), count);
         self.control.stable().map_or(Ok(()), |stable| self.sweep(stable))
     }
 }

@@ -60,6 +60,13 @@ pub enum StoredError {
     },
 }
 
+impl StoredError {
+    /// Whether the store does not answer, or not with what was asked for.
+    pub(crate) fn is_of_store(&self) -> bool {
+        matches!(self, Self::Store(_))
+    }
+}
+
 /// Something that was kept and cannot be used. It is as if it were not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ use xdstp_client::state::{Event, Op, StoreError};
 use crate::releases::act::Instance;
 use crate::releases::keyspace::Kind;
 use crate::releases::manifest::BodyHash;
-use crate::releases::records::hash;
+use crate::releases::records::{Count, hash};
 use crate::releases::stage::Stages;
 use crate::releases::stored::error::{Damage, StoredError};
 use crate::releases::stored::{Stored, bodies_of};
@@ -63,6 +63,15 @@ impl Stored {
         self.unsaved = unsaved;
         (self.control, _) = self.with_unsaved(stages);
         if done? { Ok(()) } else { Err(StoredError::Contended) }
+    }
+
+    /// Goes by what the store says, though it was put back to an earlier state.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn give_in(&mut self, stages: &Stages) -> Result<(), StoredError> {
+        (self.count, self.went_back) = (Count::default(), false);
+        self.refresh(stages)
     }
 
     /// Who has this key publishes.

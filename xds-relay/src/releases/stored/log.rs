@@ -88,7 +88,7 @@ impl Stored {
 
     /// What is to be removed from the log, from time to time.
     pub(super) fn trim(&self, changes: u64) -> Result<Vec<Op>, StoredError> {
-        if changes / TRIMMED == self.changes / TRIMMED {
+        if changes / TRIMMED == self.count.changes / TRIMMED {
             return Ok(Vec::new());
         }
         let mut keys: Vec<_> = self.store.list(&self.keys.log())?.entries.into_iter().map(|entry| entry.key).collect();

@@ -8,7 +8,7 @@ use crate::hex::hex;
 
 use crate::releases::act::{Act, By, Order, Transition};
 use crate::releases::control::Control;
-use crate::releases::records::ControlRecord;
+use crate::releases::records::{ControlRecord, Count};
 use crate::releases::sealed::seal;
 use crate::releases::stage::Stages;
 use crate::releases::stored::error::StoredError;
@@ -43,7 +43,7 @@ impl Stored {
     /// What tells the control value from those before and after: another one after each change, here or in the store. A store that is
     /// put back to what it was counts anew, and what is so then is another.
     pub fn mark(&self) -> String {
-        let record = ControlRecord::of(&self.scope, &self.control, self.changes).encode_to_vec();
+        let record = ControlRecord::of(&self.scope, &self.control, self.count).encode_to_vec();
         let hash = Sha256::digest(record);
         format!("{}-{}", self.revision, hex(hash.get(..4).unwrap_or_default()))
     }
@@ -206,19 +206,25 @@ impl Stored {
         control: &Control,
         done: &[(Order, Transition)],
     ) -> Result<bool, StoredError> {
-        let changes = self.changes.saturating_add(done.len() as u64);
+        let changes = self.count.changes.saturating_add(done.len() as u64);
+        // The first change is that somebody publishes.
+        let begun_by = match self.count.changes {
+            0 => control.publisher.map_or(0, |publisher| publisher.instance.0),
+            _ => self.count.begun_by,
+        };
+        let count = Count { changes, begun_by };
         let store = if done.iter().any(|(order, _)| is_by_relay(order)) { &self.writer } else { &self.store };
         let key = self.keys.control();
-        let record = ControlRecord::of(&self.scope, control, changes);
+        let record = ControlRecord::of(&self.scope, control, count);
         let mut ops = vec![Op::put(&*key, seal(&key, &record))];
-        let entries = done.iter().zip(self.changes..);
+        let entries = done.iter().zip(self.count.changes..);
         ops.extend(entries.map(|((order, transition), number)| self.entry(order, *transition, control, number)));
         ops.extend(self.trim(changes)?);
         match store.commit(&ops, &[Compare::unchanged(key, self.revision)])? {
             Commit::Conflict => Ok(false),
             Commit::Done(revision) => {
                 self.base = control.clone();
-                (self.control, self.changes, self.revision) = (control.clone(), changes, revision);
+                (self.control, self.count, self.revision) = (control.clone(), count, revision);
                 self.went_back = false;
                 self.unsaved.clear();
                 Ok(true)

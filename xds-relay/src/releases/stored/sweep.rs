@@ -57,7 +57,7 @@ impl Stored {
             return self.write(others);
         }
         let key = self.keys.control();
-        let control = Op::put(&*key, seal(&key, &ControlRecord::of(&self.scope, &self.base, self.changes)));
+        let control = Op::put(&*key, seal(&key, &ControlRecord::of(&self.scope, &self.base, self.count)));
         // Of more, the others go the next time.
         let dropped = dropped.iter().take(MOST - 1);
         let ops: Vec<_> = dropped

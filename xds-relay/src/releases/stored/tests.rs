@@ -19,6 +19,7 @@ mod away;
 mod contended;
 mod damage;
 mod marks;
+mod written;
 
 const SCOPE: &str = "xdstp://example.com";
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";

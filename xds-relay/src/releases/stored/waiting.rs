@@ -8,7 +8,7 @@ use xdstp_client::state::{Op, Store};
 use crate::releases::act::{Act, By, Order};
 use crate::releases::control::Control;
 use crate::releases::keyspace::Keyspace;
-use crate::releases::records::{SaidRecord, optional};
+use crate::releases::records::{FORMAT, SaidRecord, optional};
 use crate::releases::release::Release;
 use crate::releases::sealed::{seal, unseal};
 use crate::releases::stored::error::{Damage, StoredError};
@@ -39,11 +39,13 @@ impl Waiting {
 pub(crate) struct WaitingOrders {
     store: Arc<dyn Store>,
     key: String,
-    kept: WaitingRecord,
+    kept: Vec<OrderRecord>,
+    /// Of a later version, which is to find it as it left it.
+    is_later: Option<u32>,
 }
 
 impl WaitingOrders {
-    /// Those that are kept there for a scope. What is damaged is no order.
+    /// Those that are kept there for a scope. What is damaged is no order, and what a later version wrote is left as it is.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -61,24 +63,34 @@ impl WaitingOrders {
                 WaitingRecord::default()
             }
         };
-        let waiting = kept.orders.iter().filter_map(OrderRecord::waiting).collect();
-        Ok((Self { store, key, kept }, waiting))
+        let is_later = Some(kept.format).filter(|format| *format > FORMAT);
+        if let Some(format) = is_later {
+            let later = StoredError::Format { key: key.clone(), format, reads: FORMAT };
+            tracing::error!("what was ordered and waits is not told to the store: {later}");
+        }
+        let kept = if is_later.is_some() { Vec::new() } else { kept.orders };
+        let waiting = kept.iter().filter_map(OrderRecord::waiting).collect();
+        Ok((Self { store, key, kept, is_later }, waiting))
     }
 
     /// These wait now.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// They cannot be written, or what a later version wrote is there.
     pub(crate) fn keep(&mut self, waiting: &[Waiting]) -> Result<(), StoredError> {
-        let record = WaitingRecord { orders: waiting.iter().filter_map(OrderRecord::of).collect() };
-        if record != self.kept {
-            let op = match record.orders.is_empty() {
-                true => Op::delete(&*self.key),
-                false => Op::put(&*self.key, seal(&self.key, &record)),
-            };
-            let _ = self.store.commit(&[op], &[])?;
-            self.kept = record;
+        let orders: Vec<_> = waiting.iter().filter_map(OrderRecord::of).collect();
+        if orders == self.kept {
+            return Ok(());
         }
+        if let Some(format) = self.is_later {
+            return Err(StoredError::Format { key: self.key.clone(), format, reads: FORMAT });
+        }
+        let op = match orders.is_empty() {
+            true => Op::delete(&*self.key),
+            false => Op::put(&*self.key, seal(&self.key, &WaitingRecord { orders: orders.clone(), format: FORMAT })),
+        };
+        let _ = self.store.commit(&[op], &[])?;
+        self.kept = orders;
         Ok(())
     }
 }
@@ -88,6 +100,9 @@ impl WaitingOrders {
 struct WaitingRecord {
     #[prost(message, repeated, tag = "1")]
     orders: Vec<OrderRecord>,
+    /// 0 is 1, from before it was said.
+    #[prost(uint32, tag = "2")]
+    format: u32,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -170,9 +185,47 @@ mod tests {
         let (mut kept, read) = open();
         assert_eq!(read, [&orders[..], &[about]].concat());
         // Another version may know more.
-        let unknown = OrderRecord { wanted: 9, ..kept.kept.orders[0].clone() };
+        let unknown = OrderRecord { wanted: 9, ..kept.kept[0].clone() };
         assert_eq!(unknown.waiting(), None);
         kept.keep(&[]).unwrap();
         assert!(open().1.is_empty() && store.list("").unwrap().entries.is_empty());
+    }
+
+    #[test]
+    fn what_a_later_version_wrote_is_left_as_it_is_and_what_was_written_before_is_read() {
+        let order = Order::new(Act::Freeze, By::Person("ann".to_owned()), "it is late", SystemTime::UNIX_EPOCH);
+        let waits = Waiting { order, about: None };
+        let orders = vec![OrderRecord::of(&waits).unwrap()];
+        let key = Keyspace::of("a scope").waiting();
+        for (format, is_read) in [(0, true), (1, true), (2, false)] {
+            let store = Arc::new(Memory::default());
+            let written = seal(&key, &WaitingRecord { orders: orders.clone(), format });
+            let _ = store.commit(&[Op::put(&*key, written.clone())], &[]).unwrap();
+            let (mut kept, read) = WaitingOrders::open(store.clone(), "a scope").unwrap();
+            assert_eq!(read.len(), usize::from(is_read), "{format}");
+            let done = kept.keep(&[]).and_then(|()| kept.keep(std::slice::from_ref(&waits)));
+            assert_eq!(done.is_ok(), is_read, "{format}: {done:?}");
+            let there = store.list("").unwrap().entries.remove(0).value;
+            assert_eq!(
+                (there == written, unseal::<WaitingRecord>(&key, &there).unwrap().format),
+                (format > 0, format.max(1))
+            );
+        }
+    }
+
+    #[test]
+    fn what_waits_is_written_as_it_was_written_before() {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_millis(1000);
+        let rollback = Act::Rollback { to: Some(Release::of_bytes([7; 16])) };
+        let order = Order::new(rollback, By::Person("ann".to_owned()), "x", at);
+        let store = Arc::new(Memory::default());
+        let (mut kept, _) = WaitingOrders::open(store.clone(), "a").unwrap();
+        kept.keep(&[Waiting { order, about: Some(Release::of_bytes([8; 16])) }]).unwrap();
+        let written = store.list("").unwrap().entries.remove(0);
+        assert_eq!(written.key, "xds-relay/releases/v1/ca978112ca1bbdcafac231b39a23dc4d/waiting");
+        assert_eq!(
+            crate::hex::hex(&written.value),
+            "0a330a0b0a03616e6e12017818e80710031a1007070707070707070707070707070707221008080808080808080808080808080808100148107dd3c380691e"
+        );
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct World {
     /// Relays that come from now on notice that one above them ends a stream, as where nothing can be said on it.
     pub(crate) relays_end_streams: bool,
     began: Instant,
+    /// How far the other clock was set ahead.
+    pub(crate) wall_is_ahead: Duration,
 }
 
 /// Told of every response on its way, it says what arrives in its place.
@@ -80,7 +82,16 @@ impl World {
     pub(crate) fn empty() -> Self {
         let now = Instant::now();
         let (origins, relays, clients) = (Vec::new(), Vec::new(), Vec::new());
-        Self { now, origins, relays, clients, between: None, relays_end_streams: false, began: now }
+        Self {
+            now,
+            origins,
+            relays,
+            clients,
+            between: None,
+            relays_end_streams: false,
+            began: now,
+            wall_is_ahead: Duration::ZERO,
+        }
     }
 
     /// One relay before origins that have authorities, the first being the default; with more configuration.
@@ -117,7 +128,7 @@ impl World {
 
     /// The time by the other clock.
     pub(crate) fn wall(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000) + (self.now - self.began)
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000) + (self.now - self.began) + self.wall_is_ahead
     }
 
     /// The first relay, whose origins have one server each, has these origins of delta from now on, with their authorities: one that is

@@ -12,9 +12,9 @@ use xds_transport::wire::Node;
 
 use crate::support::{CLUSTERS, DELTA, Protocol, SECOND, World, file};
 
-const FILES: &str = "origins: [{name: files, files: .}]\n";
+pub(crate) const FILES: &str = "origins: [{name: files, files: .}]\n";
 
-type NoState = fn(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State;
+pub(crate) type NoState = fn(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State;
 
 /// What one relay has of the store that all have.
 #[derive(Clone)]
@@ -25,6 +25,8 @@ pub(crate) struct Seat {
     /// It is cut off when it reads what is under such keys, and not before; how often it was.
     pub(crate) hidden: Arc<Mutex<&'static str>>,
     pub(crate) hidden_reads: Arc<AtomicU64>,
+    /// It is told that it may not.
+    pub(crate) refuses: Arc<AtomicBool>,
     /// It does not hear that what it writes is written.
     pub(crate) is_unsure: Arc<AtomicBool>,
     /// It was stopped for so long that it does not know what time it is.
@@ -45,6 +47,7 @@ impl Seat {
             is_cut_off: Arc::default(),
             hidden: Arc::default(),
             hidden_reads: Arc::default(),
+            refuses: Arc::default(),
             is_unsure: Arc::default(),
             believes: Arc::default(),
             takes: Arc::new(AtomicUsize::new(usize::MAX)),
@@ -53,6 +56,9 @@ impl Seat {
     }
 
     fn memory(&self) -> Result<Memory, StoreError> {
+        if self.refuses.load(Ordering::Relaxed) {
+            return Err(StoreError::Refused("permission denied".to_owned()));
+        }
         match self.is_cut_off.load(Ordering::Relaxed) {
             true => Err(StoreError::Away("it is cut off".to_owned())),
             false => Ok(self.store.lock().unwrap().clone()),
@@ -223,6 +229,11 @@ impl Replicas {
     }
 
     fn begin(&mut self, relay: usize) {
+        self.try_to_begin(relay).unwrap();
+    }
+
+    /// The same of a relay that may not begin.
+    pub(crate) fn try_to_begin(&mut self, relay: usize) -> Result<(), RolloutError> {
         let (seat, copy) = (Arc::new(self.seats[relay].clone()), Arc::new(self.copies[relay].clone()));
         let following = Following::begin(seat.clone()).unwrap_or_else(|_| Following::later(seat.clone()));
         if std::mem::take(&mut self.is_cut_off_as_it_begins) {
@@ -230,8 +241,9 @@ impl Replicas {
         }
         let store = ReleaseStore::shared(seat.clone(), seat).with_copy(Some(copy), "a test");
         let core = &self.world.relays[relay].core;
-        core.roll_out_on(self.rollout.clone(), store, self.world.now).unwrap();
+        core.roll_out_on(self.rollout.clone(), store, self.world.now)?;
         self.followings[relay] = (self.stores, following.after_reading(core));
+        Ok(())
     }
 
     pub(crate) fn hear(&mut self) {
