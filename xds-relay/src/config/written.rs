@@ -161,7 +161,7 @@ fn kept(State { path: directory, secrets, etcd, last_known_good }: &State) -> Re
         ("path", Some(path(directory)?)),
         ("secrets", Some(secrets)),
         ("etcd", etcd.as_ref().map(cluster).transpose()?),
-        ("last_known_good", (*last_known_good == KnownIn::Shared).then(|| json!("shared"))),
+        ("last_known_good", Some(json!(if *last_known_good == KnownIn::Shared { "shared" } else { "own" }))),
     ]))
 }
 
