@@ -16,7 +16,7 @@ use crate::relay_core::core::RelayCore;
 use crate::relay_core::rollout::{Checked, ReleaseStore, Releases};
 use crate::relay_core::rollout_error::RolloutError;
 use crate::relay_core::stream_entry::StreamEntry;
-use crate::releases::{Applied, Control, ControlError, Instance, Order, Release, Stages, StoredError};
+use crate::releases::{Applied, Control, ControlError, Instance, Order, Release, Stages, StoredError, Types};
 
 impl RelayCore {
     /// From now on what the origin of a scope has is released by stages. What the store keeps of that is served at once, whether the
@@ -59,6 +59,13 @@ impl RelayCore {
         let all = lock(&self.releases).clone();
         let mut of_origin = all.iter().filter(|releases| releases.position() == position).peekable();
         of_origin.peek().is_some() && of_origin.all(|releases| releases.are_served())
+    }
+
+    /// The same where all types are in releases.
+    pub(crate) fn serves_all_of(&self, position: usize) -> bool {
+        let all = lock(&self.releases).clone();
+        let mut of_origin = all.iter().filter(|releases| releases.position() == position);
+        self.serves_releases_of(position) && of_origin.all(|releases| releases.rollout.types == Types::All)
     }
 
     /// Of which scope it is not known what everybody is served, and why, in words: that there is no release yet is known.

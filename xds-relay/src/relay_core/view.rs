@@ -21,13 +21,13 @@ use crate::snapshot::{
 
 impl RelayCore {
     /// Whether clients should come: every origin has what it is to have from the start, files were read, and what is released is
-    /// known. An origin of which a release is served needs not be there. One that cannot be reached does not count: there may be
+    /// known. An origin of which all is served from a release needs not be there. One that cannot be reached does not count: there may be
     /// others, and what was received before is served without it.
     pub fn readiness(&self) -> Readiness {
         if let Some(words) = self.unknown_releases() {
             return Readiness::NotReady(words);
         }
-        match self.not_ready_of(|position, _| !self.serves_releases_of(position)) {
+        match self.not_ready_of(|position, _| !self.serves_all_of(position)) {
             Some((origin, reason)) => Readiness::NotReady(format!("origin {origin:?}: {reason}")),
             None => Readiness::Ready,
         }

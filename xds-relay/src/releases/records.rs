@@ -24,10 +24,11 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// Whether this was, before the other one came.
-    pub(crate) fn is_before(self, other: Self) -> bool {
-        let is_other = self.begun_by != other.begun_by && self.begun_by != 0 && other.begun_by != 0;
-        !is_other && self.changes < other.changes
+    /// Whether this was, before the other one came. What is only `recalled` was known before a restart: meanwhile a store may have been
+    /// begun anew, and counts then.
+    pub(crate) fn is_before(self, other: Self, recalled: bool) -> bool {
+        let is_same = self.begun_by == other.begun_by && self.begun_by != 0;
+        (is_same || !recalled) && self.changes < other.changes
     }
 }
 

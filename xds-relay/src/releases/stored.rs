@@ -311,7 +311,7 @@ impl Stored {
         }
         let control = record.control().ok_or_else(|| Damage::new(key, "it is no control value"))?;
         let count = record.count();
-        (self.revision, self.went_back) = (revision, count.is_before(self.count));
+        (self.revision, self.went_back) = (revision, count.is_before(self.count, self.is_recalled));
         if self.went_back {
             let (scope, is, was) = (&self.scope, count.changes, self.count.changes);
             tracing::error!(

@@ -4,14 +4,12 @@ use xds_transport::is_secret;
 use xdstp_cache::TypeUrl;
 
 /// Those that are in releases unless all are to be: what decides where requests go, and not where endpoints are.
-const DEFAULT: [&str; 8] = [
+const DEFAULT: [&str; 6] = [
     "envoy.config.listener.v3.Listener",
-    "envoy.config.listener.v3.ListenerCollection",
     "envoy.config.route.v3.RouteConfiguration",
     "envoy.config.route.v3.ScopedRouteConfiguration",
     "envoy.config.route.v3.VirtualHost",
     "envoy.config.cluster.v3.Cluster",
-    "envoy.config.cluster.v3.ClusterCollection",
     "envoy.config.core.v3.TypedExtensionConfig",
 ];
 
@@ -19,8 +17,9 @@ const DEFAULT: [&str; 8] = [
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Types {
-    /// Listeners, routes, scoped routes, virtual hosts, clusters and extensions, and lists that have such inline. Endpoints are not: those that are frozen while
-    /// programs move are an outage.
+    /// Listeners, routes, scoped routes, virtual hosts, clusters and extensions. Endpoints are not: those that are frozen while
+    /// programs move are an outage. Nor are lists that have listeners or clusters inline: releases that were taken without them would
+    /// take them away.
     #[default]
     Default,
     /// All but secrets, which are never kept: a certificate that is frozen is one that runs out.
@@ -56,12 +55,12 @@ mod tests {
     fn what_is_in_releases_by_default_and_what_is_in_none() {
         for (name, by_default, ever) in [
             ("envoy.config.listener.v3.Listener", true, true),
-            ("envoy.config.listener.v3.ListenerCollection", true, true),
+            ("envoy.config.listener.v3.ListenerCollection", false, true),
             ("envoy.config.route.v3.RouteConfiguration", true, true),
             ("envoy.config.route.v3.ScopedRouteConfiguration", true, true),
             ("envoy.config.route.v3.VirtualHost", true, true),
             ("envoy.config.cluster.v3.Cluster", true, true),
-            ("envoy.config.cluster.v3.ClusterCollection", true, true),
+            ("envoy.config.cluster.v3.ClusterCollection", false, true),
             ("envoy.config.core.v3.TypedExtensionConfig", true, true),
             ("envoy.config.endpoint.v3.ClusterLoadAssignment", false, true),
             ("envoy.config.endpoint.v3.LbEndpoint", false, true),

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use xds_relay::relay_core::Readiness;
-use xds_relay::releases::{Act, Transition};
+use xds_relay::releases::{Act, Transition, Types};
 use xds_relay::state::{Memory, Op, Store as _};
 
 use crate::support::replicas::{FILES, NoState, Replicas};
@@ -11,7 +11,11 @@ use crate::support::{DELTA, SECOND, SOTW};
 
 /// Two relays with a client each, of which everybody has one release, and the canaries the next.
 fn staged() -> Replicas {
-    let mut relays = Replicas::new(2, |_| {});
+    staged_of(Types::Default)
+}
+
+fn staged_of(types: Types) -> Replicas {
+    let mut relays = Replicas::new(2, |rollout| rollout.types = types);
     relays.set(&["a@1", "b@1"]);
     relays.advance(5);
     relays.set(&["a@2", "b@1"]);
@@ -199,13 +203,17 @@ fn a_relay_is_ready_once_it_knows_what_is_released() {
 }
 
 #[test]
-fn a_relay_that_serves_what_is_released_is_ready_without_its_origin() {
-    let mut relays = staged();
+fn a_relay_that_serves_all_from_releases_is_ready_without_its_origin() {
+    let mut relays = staged_of(Types::All);
     for is_away in [false, true] {
         relays.cut_off(0, is_away);
         relays.restart(0, &[]);
         assert_eq!(relays.world.relays[0].core.readiness(), Readiness::Ready, "the store is away: {is_away}");
     }
+    // Nothing is known of endpoints.
+    let mut others = staged();
+    others.restart(0, &[]);
+    assert!(matches!(others.world.relays[0].core.readiness(), Readiness::NotReady(_)));
     relays.world.start(1, FILES, None::<NoState>);
     assert!(matches!(relays.world.relays[1].core.readiness(), Readiness::NotReady(_)), "there are no files");
 }

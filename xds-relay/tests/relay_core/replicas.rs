@@ -262,6 +262,27 @@ fn a_relay_that_started_after_a_store_was_put_back_is_told_by_the_others() {
     assert_eq!(relays.held([client]), ["a@1"]);
 }
 
+/// It is empty, and a relay that knows nothing of what was is the first to write there.
+#[test]
+fn a_store_that_is_emptied_and_begun_anew_is_told_by_relays_that_run() {
+    let mut relays = Replicas::new(2, |_| {});
+    relays.set(&["a@1"]);
+    let clients = [0, 1].map(|relay| relays.node(relay, &format!("c{relay}"), "other"));
+    relays.advance(5);
+    relays.order(0, Act::Freeze).unwrap();
+    relays.advance(1);
+    (0..2).for_each(|at| relays.cut_off(at, true));
+    relays.restore(&[]);
+    relays.start();
+    relays.set_at(2, &["a@9"]);
+    relays.advance(10);
+    assert!(relays.control(2).stable().is_some() && relays.control(2).frozen().is_none());
+    (0..2).for_each(|at| relays.cut_off(at, false));
+    relays.advance(15);
+    assert!((0..3).all(|at| relays.control(at).frozen().is_some()));
+    assert_eq!(relays.held(clients), ["a@1"; 2]);
+}
+
 /// Whoever orders has a clock that is late, and what it began is long over by that of the publisher.
 #[test]
 fn a_stage_is_as_long_as_it_is_to_be_whatever_clocks_say() {

@@ -36,14 +36,11 @@ impl Control {
             let was_there = self.candidate.take().is_some();
             if self.stable != Some(release) {
                 self.not_taken = Some(NotTaken { release, at: order.at });
-            } else if was_there {
-                self.not_taken = None;
+                return Transition::NotTaken;
             }
-            return match self.stable == Some(release) {
-                false => Transition::NotTaken,
-                true if was_there => Transition::Withdrawn,
-                true => Transition::Unchanged,
-            };
+            // Nor does it want what was not taken.
+            let was_not_taken = self.not_taken.take().is_some();
+            return if was_there || was_not_taken { Transition::Withdrawn } else { Transition::Unchanged };
         }
         if self.candidate.as_ref().is_some_and(|candidate| candidate.release == release) {
             return Transition::Unchanged;

@@ -207,10 +207,10 @@ impl Stored {
         done: &[(Order, Transition)],
     ) -> Result<bool, StoredError> {
         let changes = self.count.changes.saturating_add(done.len() as u64);
-        // The first change is that somebody publishes.
-        let begun_by = match self.count.changes {
+        // The first change is that somebody publishes; and earlier versions did not say who began.
+        let begun_by = match self.count.begun_by {
             0 => control.publisher.map_or(0, |publisher| publisher.instance.0),
-            _ => self.count.begun_by,
+            begun_by => begun_by,
         };
         let count = Count { changes, begun_by };
         let store = if done.iter().any(|(order, _)| is_by_relay(order)) { &self.writer } else { &self.store };
