@@ -1,3 +1,4 @@
+mod built_in;
 mod set;
 
 use self::set::{refused, refused_by, types_of};
