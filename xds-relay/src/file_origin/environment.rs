@@ -126,10 +126,11 @@ impl FilledIn {
     /// What came from the environment is a text even if it reads as no value: the field would be gone.
     fn keep_text(&self, node: &mut Node) {
         let is_filled = self.0.contains_key(&key(node.position));
-        if is_filled && node.is_null() {
-            if let Content::Plain(text) = &mut node.content {
-                node.content = Content::Text(std::mem::take(text));
-            }
+        if is_filled
+            && node.is_null()
+            && let Content::Plain(text) = &mut node.content
+        {
+            node.content = Content::Text(std::mem::take(text));
         }
         match &mut node.content {
             Content::Plain(_) | Content::Text(_) => {}
