@@ -286,11 +286,15 @@ impl Config {
     /// # Errors
     /// What is wrong first, and where. What is from the environment is not told.
     pub fn parse(file: impl AsRef<Path>, text: &str) -> Result<Self, ConfigError> {
-        Self::parse_in(&|name| std::env::var(name).ok(), file.as_ref(), text)
+        Self::parse_in(&|name| std::env::var(name), file.as_ref(), text)
     }
 
     /// The same in an environment.
-    fn parse_in(variable: &dyn Fn(&str) -> Option<String>, file: &Path, text: &str) -> Result<Self, ConfigError> {
+    fn parse_in(
+        variable: &dyn Fn(&str) -> Result<String, std::env::VarError>,
+        file: &Path,
+        text: &str,
+    ) -> Result<Self, ConfigError> {
         let mut filled = Vec::new();
         yaml::parse(text)
             .and_then(|root| {

@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_rules_of_validate_are_left_and_other_extensions_are_not() {
-        let rules = FieldOptions { packed: None, rules: Some(vec![0x72, 2, 0x10, 1]) };
+        let rules = FieldOptions { packed: None, rules: vec![vec![0x72, 2, 0x10, 1], vec![0x72, 2, 0x18, 2]] };
         // Field 1569, a string: an annotation of another file.
         let other = [0x8a, 0x62, 1, b'x'];
         let options = FieldOptions::decode([rules.encode_to_vec().as_slice(), &other].concat().as_slice()).unwrap();

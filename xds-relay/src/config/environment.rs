@@ -2,6 +2,8 @@
 //!
 //! It is put into values that are read already: whatever it is, it is text within one of them.
 
+use std::env::VarError;
+
 use crate::yaml::{Content, Error, Node, Position};
 
 /// A value with something of the environment in it.
@@ -19,7 +21,7 @@ const EXPECTED: &str = "expected ${NAME} or ${NAME:-default}; $${ stands for ${ 
 /// like one and is none.
 pub(crate) fn fill_in(
     node: &mut Node,
-    variable: &dyn Fn(&str) -> Option<String>,
+    variable: &dyn Fn(&str) -> Result<String, VarError>,
     filled: &mut Vec<Filled>,
 ) -> Vec<Error> {
     let position = node.position;
@@ -47,7 +49,7 @@ pub(crate) fn fill_in(
     }
 }
 
-fn expanded(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+fn expanded(text: &str, variable: &dyn Fn(&str) -> Result<String, VarError>) -> Result<String, String> {
     let (mut value, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("${") {
         if let Some(before) = before.strip_suffix('$') {
@@ -65,7 +67,14 @@ fn expanded(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Str
             return Err(format!("`${{{inside}}}`: {EXPECTED}"));
         }
         // As shells have it: what is empty has the default, too.
-        match (variable(name).filter(|found| default.is_none() || !found.is_empty()), default) {
+        let found = match variable(name) {
+            Ok(found) => Some(found),
+            Err(VarError::NotPresent) => None,
+            Err(VarError::NotUnicode(_)) => {
+                return Err(format!("`${{{name}}}`: what the environment has as {name} is not UTF-8"));
+            }
+        };
+        match (found.filter(|found| default.is_none() || !found.is_empty()), default) {
             (Some(found), _) => value.push_str(&found),
             (None, Some(default)) => value.push_str(default),
             (None, None) => {
@@ -99,12 +108,17 @@ pub(super) fn hide(mut error: Error, filled: &[Filled]) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::env::VarError;
+
     use crate::Config;
 
-    fn variable(name: &str) -> Option<String> {
+    fn variable(name: &str) -> Result<String, VarError> {
+        if name == "BYTES" {
+            return Err(VarError::NotUnicode("?".into()));
+        }
         let known =
             [("HOST", "up.example"), ("PORT", "18010"), ("EMPTY", ""), ("SECRET", "hunter2"), ("YAML", "x, y: [")];
-        known.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        known.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()).ok_or(VarError::NotPresent)
     }
 
     fn config(text: &str) -> Result<Config, String> {
@@ -141,6 +155,7 @@ node:
     fn what_is_not_there_is_an_error_with_its_place() {
         for (value, problem) in [
             ("a:${NONE}", "`${NONE}`: the environment has no NONE, and there is no default"),
+            ("${BYTES:-a}", "`${BYTES}`: what the environment has as BYTES is not UTF-8"),
             ("${NONE", "`${` is never closed; expected ${NAME} or ${NAME:-default}"),
             ("${}", "`${}`: expected ${NAME} or "),
             ("${A-b}", "`${A-b}`: expected ${NAME} or "),

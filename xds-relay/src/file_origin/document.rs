@@ -8,7 +8,7 @@ use serde::Deserialize;
 use xds_transport::TypeRules;
 
 use super::descriptors::Descriptors;
-use super::encode::encode;
+use super::encode::{encode, type_of};
 use super::environment::{Environment, FilledIn};
 use super::problems::Problems;
 use super::reader::Reader;
@@ -29,6 +29,16 @@ pub(super) struct Placed {
     pub(super) resource: FileResource,
     pub(super) position: Position,
     pub(super) path: String,
+    pub(super) taken: TakenIn,
+}
+
+/// Which variables are in a resource: what came from them is not told.
+#[derive(Debug, Default)]
+pub(super) struct TakenIn {
+    /// In its name, its type, or what says for whom it is.
+    pub(super) identity: Option<String>,
+    /// Anywhere in it.
+    pub(super) any: Option<String>,
 }
 
 /// Reads the text of a file: each resource, or what is wrong with it. One that is not good says nothing of the others.
@@ -38,9 +48,7 @@ pub(super) fn read(
     environment: Option<&Environment>,
 ) -> Result<Vec<Result<Placed, Problems>>, Problems> {
     let (root, filled) = root(text, "the file is empty", environment)?;
-    let conceal = |problems: Problems| problems.map(|error| filled.conceal(error));
-    let read = read_list(&root, &Reader::new(descriptors, &filled)).map_err(conceal)?;
-    Ok(read.into_iter().map(|placed| placed.map_err(conceal)).collect())
+    read_list(&root, &Reader::new(descriptors, &filled))
 }
 
 /// Reads a text that is a resource as the list in a file has it, or such a list. Where there is no name in a resource that is all there
@@ -52,7 +60,7 @@ pub(super) fn read_value(text: &str, name: Option<&str>, descriptors: &Descripto
         return read_list(&root, &reader)?.into_iter().collect();
     }
     let resource = read_named(&root, &reader, name)?;
-    Ok(vec![Placed { resource, position: root.position, path: String::new() }])
+    Ok(vec![Placed { resource, position: root.position, path: String::new(), taken: TakenIn::default() }])
 }
 
 /// One resource.
@@ -64,7 +72,7 @@ pub(super) fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<File
 pub(super) fn check(message: &Node, descriptors: &Descriptors) -> Result<(), Problems> {
     let filled = FilledIn::default();
     let reader = Reader::new(descriptors, &filled);
-    let refused = reader.refusals(&reader.message(message)?, message, None);
+    let refused = reader.refusals(&reader.message(message)?, message, (None, None));
     if refused.is_empty() { Ok(()) } else { Err(refused) }
 }
 
@@ -79,10 +87,15 @@ fn read_list(root: &Node, reader: &Reader<'_>) -> Result<Vec<Result<Placed, Prob
     let resources =
         root.entry("resources").ok_or_else(|| yaml::Error::new(root.position, "there is no list `resources`"))?;
     allow_only(root, RESPONSE_KEYS)?;
-    let each = |entry: &Node| Ok((read_named(entry, reader, None), entry.position));
-    let entries = resources.items(each).map_err(|error| error.under_key("resources"))?;
-    let placed = |(index, (read, position)): (usize, (Result<FileResource, Problems>, Position))| match read {
-        Ok(resource) => Ok(Placed { resource, position, path: format!("resources[{index}]") }),
+    let entries = resources.items(Ok).map_err(|error| error.under_key("resources"))?;
+    let placed = |(index, entry): (usize, &Node)| match read_named(entry, reader, None) {
+        Ok(resource) => {
+            let taken = TakenIn {
+                identity: identity(entry, reader).map(str::to_owned),
+                any: reader.filled.first_in(entry).map(str::to_owned),
+            };
+            Ok(Placed { resource, position: entry.position, path: format!("resources[{index}]"), taken })
+        }
         Err(problems) => Err(problems.under_index(index).under_key("resources")),
     };
     Ok(entries.into_iter().enumerate().map(placed).collect())
@@ -91,16 +104,22 @@ fn read_list(root: &Node, reader: &Reader<'_>) -> Result<Vec<Result<Placed, Prob
 /// A resource, which has this name where none is in it.
 fn read_named(entry: &Node, reader: &Reader<'_>, otherwise: Option<&str>) -> Result<FileResource, Problems> {
     let wrapped = match entry.entry("@type") {
-        Some(node) => read_type(node)? == wrapper::TYPE,
+        Some(node) => read_type(node).map_err(|error| reader.filled.conceal(error, entry))? == wrapper::TYPE,
         None => true,
     };
+    let variable = identity(entry, reader);
+    let of_name = |error: yaml::Error| reader.filled.conceal_as(error, variable);
     if !wrapped {
         let mut message = reader.message(entry)?;
-        let held = held_name(&mut message, entry, otherwise)?;
-        let refused = reader.refusals(&message, entry, held.as_deref());
+        let held = held_name(&mut message, entry, otherwise).map_err(of_name)?;
+        let refused = reader.refusals(&message, entry, (held.as_deref(), variable));
         let message_type = message.descriptor();
         let name = held.or(otherwise.map(str::to_owned));
-        return unless(refused, &message_type, finish(message, name, Beside::default(), entry.position));
+        return unless(
+            refused,
+            &message_type,
+            finish(message, name, Beside::default(), entry.position).map_err(of_name),
+        );
     }
 
     let body = entry
@@ -109,16 +128,17 @@ fn read_named(entry: &Node, reader: &Reader<'_>, otherwise: Option<&str>) -> Res
     allow_only(entry, wrapper::KEYS)?;
     let in_body = |error: yaml::Error| error.under_key("resource");
     let mut message = reader.message(body).map_err(in_body)?;
-    let held = held_name(&mut message, body, None).map_err(in_body)?;
+    let held = held_name(&mut message, body, None).map_err(of_name).map_err(in_body)?;
     let message_type = message.descriptor();
     let given = |of: &Node| of.field("name", |name| given_name(name, &message_type, held.as_deref()));
     let given = given(entry)
         .and_then(|name| name.map_or_else(|| entry.field("resource_name", given), |name| Ok(Some(Some(name)))))
-        .map(|name| name.flatten().or(held.clone()).or(otherwise.map(str::to_owned)));
+        .map(|name| name.flatten().or(held.clone()).or(otherwise.map(str::to_owned)))
+        .map_err(of_name);
     let name = given.as_ref().ok().and_then(Option::as_deref);
-    let refused = reader.refusals(&message, body, name).under_key("resource");
-    let finished =
-        given.and_then(|name| finish(message, name, Beside::read(entry, message_type.full_name())?, entry.position));
+    let refused = reader.refusals(&message, body, (name, variable)).under_key("resource");
+    let beside = Beside::read(entry, message_type.full_name()).map_err(|error| reader.filled.conceal(error, entry));
+    let finished = given.and_then(|name| finish(message, name, beside?, entry.position).map_err(of_name));
     unless(refused, &message_type, finished)
 }
 
@@ -167,6 +187,21 @@ fn held_name(
     })?;
     message.set_field(&field, Value::String(served.clone()));
     Ok(Some(served))
+}
+
+/// The variable that the name of a resource is of, or its type, or what says for whom it is.
+fn identity<'a>(entry: &Node, reader: &Reader<'a>) -> Option<&'a str> {
+    if reader.filled.is_empty() {
+        return None;
+    }
+    let body = entry.entry("resource").unwrap_or(entry);
+    let message_type = body.entry("@type").and_then(|node| type_of(&reader.descriptors.pool, node.text().ok()?));
+    let name = message_type.as_ref().and_then(name_field);
+    let held = name.and_then(|name| body.entry(name.name()).or_else(|| body.entry(name.json_name())));
+    let beside = ["@type", "name", "resource_name"].map(|key| entry.entry(key));
+    let parts = beside.into_iter().chain([body.entry("@type"), held]).flatten();
+    let filled = reader.filled;
+    parts.into_iter().find_map(|node| filled.first_in(node))
 }
 
 /// Envoy's types have their names in a field of the message itself, or not in it.

@@ -1,6 +1,6 @@
 //! Which files of a directory hold resources.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,8 @@ const MAX_DEPTH: usize = 16;
 const MAX_DIRECTORIES: usize = 1000;
 /// How many files there may be in all of them.
 const MAX_FILES: usize = 100_000;
+/// How many entries of any kind one looks at: those that are nothing to read take time, too.
+const MAX_ENTRIES: usize = 1_000_000;
 
 /// The files of a directory that hold resources, as [`load`](super::load()) reads them, in the order of their names.
 ///
@@ -48,53 +50,90 @@ pub(super) struct Listing {
 /// # Errors
 /// A directory cannot be read, a link leads nowhere, or there is more than the bounds allow.
 pub(super) fn list(directory: &Path, with_directories: bool) -> Result<Listing, FileError> {
-    let mut listing = Listing::default();
-    visit(directory, &mut Within { with_directories, above: Vec::new() }, &mut listing)?;
-    listing.files.sort_unstable();
-    Ok(listing)
+    list_within(directory, with_directories, MAX_ENTRIES)
 }
 
-struct Within {
-    with_directories: bool,
-    /// The directories that one is within, without links.
-    above: Vec<PathBuf>,
+fn list_within(directory: &Path, with_directories: bool, most_entries: usize) -> Result<Listing, FileError> {
+    let mut looking = Looking {
+        top: None,
+        listing: Listing::default(),
+        read: HashSet::new(),
+        links: BTreeSet::new(),
+        entries_left: most_entries,
+        most_entries,
+    };
+    if with_directories {
+        looking.top = Some(canonical(directory)?);
+    }
+    looking.visit(directory, 0)?;
+    // What has a name of its own has been read by it. Links are followed in the order of their paths.
+    while let Some((link, depth)) = looking.links.pop_first() {
+        looking.visit(&link, depth)?;
+    }
+    looking.listing.files.sort_unstable();
+    Ok(looking.listing)
 }
 
-fn visit(directory: &Path, within: &mut Within, listing: &mut Listing) -> Result<(), FileError> {
-    let refused = |reason: String| Err(FileError::of_file(directory, reason));
-    let unreadable = |error: io::Error| FileError::of_file(directory, error.to_string());
-    if within.with_directories {
-        let itself = std::fs::canonicalize(directory).map_err(unreadable)?;
-        // A link to what is above: all that is there is read already.
-        if within.above.contains(&itself) {
-            return Ok(());
+struct Looking {
+    /// Where one began, without links, if directories are looked for.
+    top: Option<PathBuf>,
+    listing: Listing,
+    /// The directories that were read, without links.
+    read: HashSet<PathBuf>,
+    /// Links to directories, and how deep they are, that are yet to be followed.
+    links: BTreeSet<(PathBuf, usize)>,
+    entries_left: usize,
+    most_entries: usize,
+}
+
+impl Looking {
+    fn visit(&mut self, directory: &Path, depth: usize) -> Result<(), FileError> {
+        let refused = |reason: String| Err(FileError::of_file(directory, reason));
+        let unreadable = |error: io::Error| FileError::of_file(directory, error.to_string());
+        if let Some(top) = &self.top {
+            let itself = canonical(directory)?;
+            // What is around the origin is not its own, and what has been read is not read by another name, too.
+            if (depth > 0 && top.starts_with(&itself)) || !self.read.insert(itself) {
+                return Ok(());
+            }
         }
-        within.above.push(itself);
-    }
-    listing.directories.insert(directory.to_owned());
-    if within.above.len() > MAX_DEPTH + 1 {
-        return refused(format!("more than {MAX_DEPTH} directories within each other"));
-    }
-    if listing.directories.len() > MAX_DIRECTORIES {
-        return refused(format!("more than {MAX_DIRECTORIES} directories"));
-    }
-    for entry in std::fs::read_dir(directory).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b".")) {
-            continue;
+        self.listing.directories.insert(directory.to_owned());
+        if depth > MAX_DEPTH {
+            return refused(format!("more than {MAX_DEPTH} directories within each other"));
         }
-        if within.with_directories && is_directory(&path)? {
-            visit(&path, within, listing)?;
-        } else if path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known)) {
-            // A link that leads nowhere, or a directory, is kept: reading it says so.
-            listing.files.push(path);
+        if self.listing.directories.len() > MAX_DIRECTORIES {
+            return refused(format!("more than {MAX_DIRECTORIES} directories"));
         }
-        if within.with_directories && listing.files.len() > MAX_FILES {
-            return refused(format!("more than {MAX_FILES} files"));
+        for entry in std::fs::read_dir(directory).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let Some(left) = self.entries_left.checked_sub(1) else {
+                return refused(format!("more than {} entries, whatever they are", self.most_entries));
+            };
+            self.entries_left = left;
+            let path = entry.path();
+            if path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b".")) {
+                continue;
+            }
+            if self.top.is_some() && is_directory(&path)? {
+                if entry.file_type().map_err(unreadable)?.is_symlink() {
+                    self.links.insert((path, depth + 1));
+                } else {
+                    self.visit(&path, depth + 1)?;
+                }
+            } else if path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known)) {
+                // A link that leads nowhere, or a directory, is kept: reading it says so.
+                self.listing.files.push(path);
+            }
+            if self.top.is_some() && self.listing.files.len() > MAX_FILES {
+                return refused(format!("more than {MAX_FILES} files"));
+            }
         }
+        Ok(())
     }
-    within.above.pop();
-    Ok(())
+}
+
+fn canonical(directory: &Path) -> Result<PathBuf, FileError> {
+    std::fs::canonicalize(directory).map_err(|error| FileError::of_file(directory, error.to_string()))
 }
 
 /// What a link that leads nowhere would lead to nobody knows: it may be a directory whose resources are not gone.
@@ -166,6 +205,56 @@ mod tests {
         symlink("nowhere", path("gone")).unwrap();
         let error = listed(directory.path()).unwrap_err();
         assert!(error.starts_with("gone: No such file"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_around_an_origin_is_not_read_by_a_link_to_it() {
+        use std::os::unix::fs::symlink;
+        let around = tempfile::tempdir().unwrap();
+        let mesh = around.path().join("config/mesh");
+        fs::create_dir_all(mesh.join("sub")).unwrap();
+        for file in ["relay.yaml", "config/other.yaml", "config/mesh/a.yaml"] {
+            fs::write(around.path().join(file), "").unwrap();
+        }
+        symlink("../..", mesh.join("up")).unwrap();
+        symlink("../..", mesh.join("sub/up")).unwrap();
+        symlink("/", mesh.join("root")).unwrap();
+        assert_eq!(listed(&mesh).unwrap(), ["a.yaml"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_is_read_once_by_its_own_name_or_the_first_link() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        for name in ["v1/deep", "v2", ".hidden/in"] {
+            fs::create_dir_all(path(name)).unwrap();
+            fs::write(path(name).join("a.yaml"), "").unwrap();
+        }
+        symlink("v2", path("current")).unwrap();
+        symlink("../v2", path("v1/next")).unwrap();
+        symlink("v1/deep", path("a")).unwrap();
+        symlink(".hidden/in", path("y")).unwrap();
+        symlink(".hidden", path("z")).unwrap();
+        symlink(".hidden/in", path("zz")).unwrap();
+        assert_eq!(listed(directory.path()).unwrap(), ["v1/deep/a.yaml", "v2/a.yaml", "y/a.yaml"]);
+    }
+
+    #[test]
+    fn the_number_of_entries_is_bounded_whatever_they_are() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("sub")).unwrap();
+        for name in ["a.txt", ".b", "sub/c.yaml", "sub/d"] {
+            fs::write(directory.path().join(name), "").unwrap();
+        }
+        let told = |with_directories, most| {
+            list_within(directory.path(), with_directories, most).err().map(|error| error.reason)
+        };
+        assert_eq!((told(false, 3), told(true, 5)), (None, None));
+        assert_eq!(told(false, 2).unwrap(), "more than 2 entries, whatever they are");
+        assert_eq!(told(true, 4).unwrap(), "more than 4 entries, whatever they are");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use xdstp_uri::ResourceName;
 
 use super::dangling::references;
 use super::descriptors::{Descriptors, DescriptorsError};
-use super::document::{self, Placed};
+use super::document::{self, Placed, TakenIn};
 use super::environment::Environment;
 use super::error::{FileError, FileErrors};
 use super::files::{Listing, list};
@@ -214,6 +214,7 @@ struct Written {
     resource: FileResource,
     file: PathBuf,
     position: Position,
+    taken: TakenIn,
 }
 
 /// By type URL and name: all variants.
@@ -240,13 +241,20 @@ impl Resources {
     }
 
     fn put(&mut self, file: &Path, placed: Placed, served: &Served) -> Result<(), yaml::Error> {
-        let Placed { resource, position, path } = placed;
+        let Placed { resource, position, path, taken } = placed;
         let variants = self.0.entry((resource.type_url.clone(), resource.name.clone())).or_default();
-        let is_refused = || variants.iter().find_map(|other| other.refusal(&resource));
-        if let Some(reason) = served.refusal(&resource.name).or_else(is_refused) {
+        let is_refused = || variants.iter().find_map(|other| other.refusal(&resource, &taken));
+        let is_not_served = || {
+            let reason = served.refusal(&resource.name)?;
+            let of = |variable: &String| {
+                format!("what `{variable}` names is served to nobody: it comes from another origin")
+            };
+            Some(taken.identity.as_ref().map_or(reason, of))
+        };
+        if let Some(reason) = is_not_served().or_else(is_refused) {
             return Err(yaml::Error { position: Some(position), path, reason });
         }
-        variants.push(Written { resource, file: file.to_owned(), position });
+        variants.push(Written { resource, file: file.to_owned(), position, taken });
         Ok(())
     }
 
@@ -258,7 +266,7 @@ impl Resources {
             .flat_map(|resource| resource.aliases.iter().map(|alias| (resource.type_url.as_str(), alias.as_str())))
             .collect();
         let mut dangling = Vec::new();
-        for Written { resource, file, position } in written() {
+        for Written { resource, file, position, taken } in written() {
             references(resource, &mut |of, name| {
                 let name = ResourceName::parse(name).map_or_else(|_| name.to_owned(), |name| name.to_string());
                 let is_there = self.0.contains_key(&(of.to_owned(), name.clone())) || aliases.contains(&(of, &*name));
@@ -268,6 +276,12 @@ impl Resources {
                 let kind = |type_url: &str| type_url.rsplit('.').next().unwrap_or_default().to_owned();
                 let (from, to) = (kind(&resource.type_url), kind(of));
                 let reason = format!("{from} `{}` refers to {to} `{name}`, which no file has", resource.name);
+                let of = |variable: &String| {
+                    format!(
+                        "it refers to what no file has, which is not shown, because that may say what `{variable}` is"
+                    )
+                };
+                let reason = taken.any.as_ref().map_or(reason, of);
                 let error = yaml::Error { position: Some(*position), path: String::new(), reason };
                 dangling.push(FileError::in_document(file, error));
             });
@@ -286,21 +300,26 @@ impl Resources {
 
 impl Written {
     /// Why there cannot be another one of the same name: somebody would be served either.
-    fn refusal(&self, other: &FileResource) -> Option<String> {
+    fn refusal(&self, other: &FileResource, taken: &TakenIn) -> Option<String> {
         let Position { line, column } = self.position;
         let place = format!("{}:{line}:{column}", self.file.display());
+        let of = |variable: &String| {
+            format!("what is named by `{variable}` is in {place} already, or is there for some of those that it is for")
+        };
+        let concealed = taken.identity.as_ref().or(self.taken.identity.as_ref()).map(of);
         let what = format!("{} `{}`", other.type_url, other.name);
         let (Some(Variant::Constraints(own)), Some(Variant::Constraints(others))) =
             (&self.resource.variant, &other.variant)
         else {
-            return Some(match (&self.resource.variant, &other.variant) {
+            return Some(concealed.unwrap_or_else(|| match (&self.resource.variant, &other.variant) {
                 (None, None) => format!("{what} is in {place} already"),
                 (None, _) => format!("{what} is in {place} already, without constraints: that is for everybody"),
                 (Some(_), _) => format!("{what} without constraints is for everybody, and one for some is in {place}"),
-            });
+            }));
         };
         match own.overlap(others) {
             Overlap::Disjoint => None,
+            Overlap::Overlapping(_) | Overlap::Unknown if concealed.is_some() => concealed,
             Overlap::Overlapping(both) => {
                 Some(format!("{what} for `{others}` is also for who sends {both}, as that for `{own}` in {place}"))
             }

@@ -17,8 +17,8 @@ const MOST: usize = 1000;
 
 /// What the messages of a document are read with.
 pub(super) struct Reader<'a> {
-    descriptors: &'a Descriptors,
-    filled: &'a FilledIn,
+    pub(super) descriptors: &'a Descriptors,
+    pub(super) filled: &'a FilledIn,
     /// How many values that break a rule may still be told.
     left: Cell<usize>,
 }
@@ -29,6 +29,10 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn message(&self, body: &Node) -> Result<DynamicMessage, Error> {
+        self.message_of(body).map_err(|error| self.filled.conceal(error, body))
+    }
+
+    fn message_of(&self, body: &Node) -> Result<DynamicMessage, Error> {
         let strict = DeserializeOptions::new().deny_unknown_fields(true);
         let any = DynamicMessage::deserialize_with_options(self.descriptors.any.clone(), body, &strict)
             .map_err(|error| secrets::hide_in(error, body))?;
@@ -39,14 +43,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What in a message breaks a rule, if rules are applied, in the order of the text.
-    pub(super) fn refusals(&self, message: &DynamicMessage, body: &Node, name: Option<&str>) -> Problems {
+    /// What in a message breaks a rule, if rules are applied, in the order of the text. Where its name or its type is of a variable,
+    /// that is told instead.
+    pub(super) fn refusals(
+        &self,
+        message: &DynamicMessage,
+        body: &Node,
+        (name, variable): (Option<&str>, Option<&str>),
+    ) -> Problems {
         let Some(validator) = &self.descriptors.validator else { return Problems::default() };
         let message_type = message.descriptor();
         let kind = message_type.name();
         let of = name
             .filter(|name| !name.is_empty())
             .map_or_else(|| format!("in a {kind} without a name"), |name| format!("in {kind} `{name}`"));
+        let of = variable.map_or(of, |variable| format!("in what is named by `{variable}`"));
         let is_secret = xds_transport::is_secret(message_type.full_name());
         let told = |refusal| self.told(refusal, body, is_secret, &of);
         let refusals = validator.refusals(message);
@@ -68,9 +79,15 @@ impl<'a> Reader<'a> {
             Found::Told(words) => Some(words),
             Found::Value(_) if is_secret || secrets::is_sensitive(&error.path) => None,
             Found::Value(value) => {
-                let written = self.filled.written_at(node.position).filter(|_| is_there);
-                Some(written.map_or(value, |written| format!("`{written}`")))
+                let is_scalar = matches!(node.content, Content::Plain(_) | Content::Text(_));
+                match self.filled.written_at(node.position) {
+                    Some(written) if is_there => Some(format!("`{written}`")),
+                    // It may be one that something was put into, if it is not found where it is looked for.
+                    _ => Some(value).filter(|_| self.filled.is_empty() || (is_there && is_scalar)),
+                }
             }
+            Found::TypeUrl(_) if !self.filled.is_empty() => None,
+            Found::TypeUrl(type_url) => Some(type_url),
         };
         let found = found.map_or_else(String::new, |found| format!(", found {found}"));
         Error { reason: format!("expected {expected}{found}; {of}"), ..error }

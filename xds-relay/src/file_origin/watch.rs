@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -126,7 +126,7 @@ impl Drop for Watch {
 struct Timing {
     /// A change counts once nothing further has happened for so long: files are often written in several steps.
     quiet: Duration,
-    /// How often `quiet` may start again, so that a directory that never rests is read nevertheless.
+    /// How many times `quiet` one waits for it at most, so that a directory that never rests is read nevertheless.
     rounds: u32,
     /// How often to look without having been notified.
     poll: Duration,
@@ -181,16 +181,21 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
         }
     }
 
-    /// Waits until nothing happens for so long; false if it is time to stop.
-    fn settled(&self, quiet: Duration) -> bool {
-        for _ in 0..self.timing.rounds {
-            match self.signal.wait(quiet) {
-                Woken::Changed => {}
+    /// Waits until nothing happens for so long, or for as many times that as there are rounds; false if it is time to stop.
+    fn settled(&mut self, quiet: Duration) -> bool {
+        let deadline = Instant::now() + quiet * self.timing.rounds;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.signal.wait(quiet.min(left)) {
+                // It may have been a directory that came, and what happens in that counts, too.
+                Woken::Changed => self.follow(),
                 Woken::TimedOut => return true,
                 Woken::Stop => return false,
             }
+            if left.is_zero() {
+                return true;
+            }
         }
-        true
     }
 
     fn subscribe(&mut self, below: &BTreeSet<PathBuf>) {
@@ -215,9 +220,12 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
     /// Watches all directories that there are, so that nothing that happens after this is missed: those that came meanwhile,
     /// too, and those in the place of others of their names.
     fn follow(&mut self) {
+        if !self.directory.with_directories {
+            return;
+        }
         let directories = |directory: &Directory| directory.list().map(|listing| listing.directories);
         let mut found = directories(&self.directory);
-        for _ in 0..self.timing.rounds {
+        for _ in 0..=self.timing.rounds {
             let Ok(below) = &found else { return };
             self.subscribe(below);
             let again = directories(&self.directory);
@@ -230,15 +238,20 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
 
     /// Reads the files; false if it is time to stop.
     fn reload(&mut self) -> bool {
-        if self.directory.with_directories {
-            self.follow();
-        }
+        self.follow();
         let mut read = self.read();
-        if read.as_ref().is_ok_and(|loaded| self.is_half_written(&loaded.counts)) {
+        let deadline = Instant::now() + self.timing.pause * self.timing.rounds;
+        while read.as_ref().is_ok_and(|loaded| self.is_half_written(&loaded.counts)) {
+            let before = self.seen.clone();
             if !self.settled(self.timing.pause) {
                 return false;
             }
+            self.follow();
             read = self.read();
+            // Nobody goes on with it: it is meant to be so, however new a clock says that it is.
+            if self.seen == before || Instant::now() >= deadline {
+                break;
+            }
         }
         let outcome = read.map(|Loaded { resources, counts, .. }| {
             self.counts = counts;

@@ -90,9 +90,9 @@ pub(super) const ENUM: i32 = 14;
 pub(super) struct FieldOptions {
     #[prost(bool, optional, tag = "2")]
     pub(super) packed: Option<bool>,
-    /// `validate.FieldRules`.
-    #[prost(bytes = "vec", optional, tag = "1071")]
-    pub(super) rules: Option<Vec<u8>>,
+    /// `validate.FieldRules`, in as many records as a compiler wrote.
+    #[prost(bytes = "vec", repeated, tag = "1071")]
+    pub(super) rules: Vec<Vec<u8>>,
 }
 
 /// `OneofDescriptorProto`.

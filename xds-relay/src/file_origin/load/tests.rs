@@ -1,3 +1,4 @@
+use std::env::VarError;
 use std::fs;
 
 use super::*;
@@ -104,15 +105,26 @@ fn what_is_referred_to_and_is_in_no_file_is_noted_with_its_place() {
 fn of_environment(files: &[(&str, String)], variables: &'static [(&str, &str)]) -> Result<Vec<FileResource>, String> {
     let directory = tempfile::tempdir().unwrap();
     files.iter().for_each(|(name, text)| fs::write(directory.path().join(name), text).unwrap());
-    let variable =
-        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let variable = |name: &str| {
+        variables
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| (*value).to_owned())
+            .ok_or(VarError::NotPresent)
+    };
     let descriptors = Descriptors::built_in().unwrap().with_validation();
     let directory = Directory {
         environment: Some(Environment::new(variable)),
         ..Directory::new(directory.path().to_owned(), descriptors, Served::default())
     };
     let place = format!("{}/", directory.path.display());
-    Ok(directory.read().map_err(|error| error.to_string().replace(&place, ""))?.resources)
+    let told = |error: FileError| {
+        // `expected` is a value of a test, and a word of errors.
+        let values = variables.iter().map(|(_, value)| *value).filter(|value| value.len() > 6 && *value != "expected");
+        values.for_each(|value| assert!(!format!("{error:?}").contains(value), "{error:?}"));
+        error.to_string().replace(&place, "")
+    };
+    Ok(directory.read().map_err(told)?.resources)
 }
 
 const LISTENER: &str = "\"@type\": x/envoy.config.listener.v3.Listener";
@@ -204,7 +216,7 @@ fn files_of_directories_below_are_read_where_they_are_looked_for() {
 #[test]
 fn what_a_document_takes_from_the_environment_and_what_is_told_of_it_is_bounded() {
     static LONG: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "x".repeat(1 << 20));
-    let environment = Environment::new(|_| Some(LONG.clone()));
+    let environment = Environment::new(|_| Ok(LONG.clone()));
     let descriptors = Descriptors::built_in().unwrap().with_validation();
     let text = |often: usize| resources(&vec!["'${A}'"; often].iter().map(|one| &**one).collect::<Vec<_>>());
     let told = |often| match document::read(&text(often), &descriptors, Some(&environment)) {
@@ -221,4 +233,91 @@ fn what_a_document_takes_from_the_environment_and_what_is_told_of_it_is_bounded(
     let told: Vec<_> =
         read.into_iter().map(|placed| placed.err().map_or(0, |problems| problems.iter().count())).collect();
     assert_eq!((told.len(), &told[..10], &told[10..]), (20, &[100; 10][..], &[1; 10][..]), "none of them is served");
+}
+
+#[test]
+fn what_the_environment_has_is_in_no_error_in_any_form() {
+    const VALUES: &[(&str, &str)] = &[
+        ("Q", "sesame'open\"up\nnow"),
+        ("X", "0xC0FFEE"),
+        ("W", "expected"),
+        ("T", "x/some.secret.Kind"),
+        ("N", "hidden-name"),
+        ("KNOWN", "x/envoy.config.cluster.v3.Cluster"),
+        ("L", "xdstp://theirs/envoy.config.cluster.v3.Cluster/lair"),
+    ];
+    let parts =
+        ["sesame", "open", "up\\nnow", "COFFEE", "C0FFEE", "12648430", "some.secret", "Kind", "hidden-name", "lair"];
+    let cluster = |more: &str| format!("{{ {CLUSTER}, {more} }}");
+    // Within braces `${NAME}` needs quotes.
+    let plain = |more: &str| format!("{CLUSTER}\n  {more}");
+    let named = |name: &str| format!("{{ name: {name}, resource: {{ {CLUSTER}, name: '${{N}}' }} }}");
+    let for_some = |of: &str| {
+        format!(
+            "{{ resource_name: {{ name: v, dynamic_parameter_constraints: '{of}' }}, resource: {{ {CLUSTER}, name: v }} }}"
+        )
+    };
+    for (texts, variable) in [
+        (vec![cluster("name: a, respect_dns_ttl: '${Q}'")], "`${Q}`"),
+        (vec![plain("name: a\n  respect_dns_ttl: ${Q}")], "`${Q}`"),
+        (vec![plain("name: ${X}")], "`${X}`"),
+        (vec![cluster("name: a, type: 'x${W}'")], "not a value of this field: `x${W}`"),
+        (vec!["{ '@type': '${T}', name: a }".to_owned()], "`${T}`"),
+        (vec![cluster("name: a, cluster_type: { name: b, typed_config: { '@type': '${T}' } }")], "`${T}`"),
+        (vec![named("other")], "`${N}`"),
+        (vec![cluster("name: '${N}'"), cluster("name: hidden-name")], "`${N}` is in 1.yaml:2:3 already"),
+        (vec![cluster("name: '${N}', connect_timeout: 0s")], "in what is named by `${N}`"),
+        (vec![for_some("a=${N}"), for_some("a=${N}")], "`${N}` is in 1.yaml:2:3 already"),
+        (vec!["{ resource: { '@type': '${KNOWN}', name: '' } }".to_owned()], "`${KNOWN}`"),
+    ] {
+        let list: Vec<&str> = texts.iter().map(|text| &**text).collect();
+        let told = of_environment(&[("1.yaml", resources(&list))], VALUES).unwrap_err();
+        assert!(parts.iter().all(|part| !told.replace("name: hidden", "").contains(part)), "{texts:?}: {told}");
+        assert!(told.contains(variable), "{texts:?}: {told}");
+    }
+    let told = of_environment(&[("1.yaml", resources(&[&cluster("nmae: '${N}', connect_timeout: '${Q}'")]))], VALUES);
+    assert!(told.unwrap_err().contains("unrecognized field name 'nmae'"), "what is wrong with a key is told");
+}
+
+#[test]
+fn what_is_empty_or_reads_as_no_value_is_a_text() {
+    const VALUES: &[(&str, &str)] = &[("EMPTY", ""), ("NULL", "null"), ("TILDE", "~")];
+    for (name, value) in VALUES {
+        let with = |field: &str| {
+            let text = resources(&[&format!("{CLUSTER}\n  name: a\n  {field}: ${{{name}}}")]);
+            of_environment(&[("1.yaml", text)], VALUES)
+        };
+        let told = with("respect_dns_ttl").unwrap_err();
+        assert!(told.ends_with(&format!("not a value of this field: `${{{name}}}`")), "{told}");
+        let read = with("alt_stat_name").unwrap();
+        let json = Descriptors::built_in().unwrap().to_json(&read[0].type_url, &read[0].value);
+        assert_eq!(json.get("alt_stat_name").and_then(|name| name.as_str()).unwrap_or_default(), *value);
+    }
+}
+
+#[test]
+fn what_is_no_variable_is_not_told_where_it_may_be_part_of_a_secret() {
+    let secret = "\"@type\": x/envoy.extensions.transport_sockets.tls.v3.Secret";
+    let places = [
+        format!("{{ {secret}, name: a, generic_secret: {{ secret: {{ inline_string: 'p${{a-b}}d' }} }} }}"),
+        format!("{{ {secret}, name: 'p${{a-b}}d' }}"),
+        format!("{{ {CLUSTER}, name: a, metadata: {{ filter_metadata: {{ x: {{ password: 'p${{ab}}d' }} }} }} }}"),
+        "{ '@type': '${UNSET}', name: 'p${a-b}d' }".to_owned(),
+    ];
+    for place in places {
+        let told = of_environment(&[("1.yaml", resources(&[&place]))], &[]).unwrap_err();
+        assert!(!told.contains("a-b") && !told.contains("ab}"), "{told}");
+        assert!(told.contains("1.yaml:2:") && told.contains("it may be secret"), "{told}");
+    }
+    let told = of_environment(&[("1.yaml", resources(&[&format!("{{ {CLUSTER}, name: 'p${{a-b}}d' }}")]))], &[]);
+    assert!(told.unwrap_err().contains("`${a-b}`: expected ${NAME}"), "of what is no secret it is told");
+}
+
+#[test]
+fn a_variable_that_is_no_text_is_an_error_of_its_own() {
+    let environment = Environment::new(|_| Err(VarError::NotUnicode("?".into())));
+    let text = resources(&[&format!("{{ {CLUSTER}, name: '${{BYTES:-a}}' }}")]);
+    let told = document::read(&text, &Descriptors::built_in().unwrap(), Some(&environment)).err().unwrap();
+    let told: Vec<_> = told.into_iter().map(|error| error.to_string()).collect();
+    assert_eq!(told, ["2:55: resources[0].name: `${BYTES}`: what the environment has as BYTES is not UTF-8"]);
 }

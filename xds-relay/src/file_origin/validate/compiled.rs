@@ -193,6 +193,12 @@ fn of_values(of_type: OfType, kind: &Kind) -> Option<Values> {
         (OfType::String(rules), Kind::String) => strings(*rules),
         (OfType::Bytes(rules), Kind::Bytes) => byte_strings(*rules),
         (OfType::Enum(rules), Kind::Enum(_)) => enumeration(rules),
+        // Whether it must be set is asked of a message of any type: Envoy's own have it so.
+        (OfType::Any(AnyRules { r#in: one_of, not_in: none_of, .. }), Kind::Message(_))
+            if one_of.is_empty() && none_of.is_empty() =>
+        {
+            return None;
+        }
         (OfType::Any(AnyRules { r#in: one_of, not_in: none_of, .. }), Kind::Message(of))
             if of.full_name() == "google.protobuf.Any" =>
         {

@@ -47,8 +47,8 @@ impl Options {
             self.add(&name, message.nested_type);
             let said = message.options.unwrap_or_default();
             let rules = |field: Field| {
-                let rules = field.options?.rules?;
-                Some((u32::try_from(field.number).ok()?, rules))
+                let rules = field.options?.rules.concat();
+                (!rules.is_empty()).then_some((u32::try_from(field.number).ok()?, rules))
             };
             let is_required = |oneof: &Oneof| oneof.options.as_ref().is_some_and(|options| options.required);
             let options = TypeOptions {
@@ -109,8 +109,9 @@ struct Field {
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct FieldOptions {
-    #[prost(bytes = "vec", optional, tag = "1071")]
-    rules: Option<Vec<u8>>,
+    /// Compilers write a record for each rule that is set by itself. One after the other they are all of them.
+    #[prost(bytes = "vec", repeated, tag = "1071")]
+    rules: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -125,4 +126,21 @@ struct Oneof {
 struct OneofOptions {
     #[prost(bool, tag = "1071")]
     required: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_are_written_one_by_one_all_count() {
+        // Those of a string: `min_len: 1`, and `max_len: 2`.
+        let rules = [[0x72, 2, 0x10, 1], [0x72, 2, 0x18, 2]].map(Vec::from).to_vec();
+        let field = Field { number: 3, options: Some(FieldOptions { rules }) };
+        let unruled = Field { number: 4, options: Some(FieldOptions::default()) };
+        let message = Message { name: "T".into(), field: vec![field, unruled], ..Message::default() };
+        let file = File { package: "t".into(), message_type: vec![message] };
+        let options = Options::read(&Set { file: vec![file] }.encode_to_vec()).unwrap();
+        assert_eq!(options.of("t.T").unwrap().fields, [(3, vec![0x72, 2, 0x10, 1, 0x72, 2, 0x18, 2])]);
+    }
 }

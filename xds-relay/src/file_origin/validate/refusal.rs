@@ -27,6 +27,8 @@ pub(in crate::file_origin) enum Found {
     Untold,
     /// In words that do not say the value.
     Told(String),
+    /// The type of what is in an `Any`.
+    TypeUrl(String),
     /// The value, which may be secret.
     Value(String),
 }

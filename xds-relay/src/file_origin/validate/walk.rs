@@ -138,7 +138,7 @@ fn of_value(values: &Values, (value, kind): (&Value, &Kind), place: Place<'_>, r
         (Values::Any { one_of, none_of }, Value::Message(any)) => {
             let type_url = any.get_field_by_number(ANY_TYPE_URL);
             let type_url = type_url.as_deref().and_then(Value::as_str).unwrap_or_default();
-            let found = || Found::Told(type_url.to_owned());
+            let found = || Found::TypeUrl(type_url.to_owned());
             if !one_of.is_empty() && !one_of.iter().any(|one| one == type_url) {
                 refuse(format!("one of {}", listed(one_of.iter())), found());
             }

@@ -148,7 +148,8 @@ fn watcher(directory: &Path, pause: Duration) -> (DirectoryWatcher<impl FnMut(Ou
     let watcher = DirectoryWatcher {
         directory: all_of(directory, Descriptors::built_in().unwrap()),
         on_change: move |outcome| sender.send(outcome).unwrap(),
-        timing: Timing { quiet: NEVER, rounds: 1, poll: NEVER, pause },
+        // Without rounds one takes what has happened, and waits for no more.
+        timing: Timing { quiet: NEVER, rounds: 0, poll: NEVER, pause },
         signal: Arc::default(),
         notifications: None,
         seen: None,
@@ -275,4 +276,37 @@ fn a_writer_that_takes_a_directory_away_before_it_writes_it_anew_is_waited_for()
         assert!(!watcher.reload(), "it was waiting when it was stopped");
     }
     assert_eq!(receiver.try_iter().map(|outcome| outcome.unwrap().len()).collect::<Vec<_>>(), [2], "nothing is gone");
+}
+
+#[test]
+fn a_burst_does_not_use_up_the_time_that_a_writer_has() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut watcher, _receiver) = watcher(directory.path(), NEVER);
+    watcher.timing.rounds = 10;
+    let signal = Arc::clone(&watcher.signal);
+    let burst = std::thread::spawn(move || {
+        for _ in 0..100 {
+            signal.raise(|raised| raised.changed = true);
+            while signal.raised.lock().unwrap().changed {
+                std::thread::yield_now();
+            }
+        }
+        signal.raise(|raised| raised.stop = true);
+    });
+    assert!(!watcher.settled(NEVER), "it waited until it was stopped");
+    burst.join().unwrap();
+}
+
+#[test]
+fn a_directory_that_comes_while_one_waits_is_watched() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut watcher, _receiver) = watcher(directory.path(), NEVER);
+    watcher.directory.with_directories = true;
+    let signal = Arc::clone(&watcher.signal);
+    let new = directory.path().join("new");
+    std::fs::create_dir(&new).unwrap();
+    signal.raise(|raised| raised.changed = true);
+    assert!(watcher.settled(NEVER));
+    std::fs::write(new.join("a.yaml"), text(&["a"])).unwrap();
+    assert!(matches!(signal.wait(Duration::from_secs(60)), Woken::Changed), "it is watched");
 }

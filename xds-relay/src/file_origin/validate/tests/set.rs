@@ -150,6 +150,8 @@ fn words(Refusal { path, expected, found }: &Refusal) -> String {
     }
     match found {
         Found::Untold => format!("{text}: {expected}"),
-        Found::Told(found) | Found::Value(found) => format!("{text}: {expected}, found {found}"),
+        Found::Told(found) | Found::TypeUrl(found) | Found::Value(found) => {
+            format!("{text}: {expected}, found {found}")
+        }
     }
 }
