@@ -76,8 +76,12 @@ struct Inner {
     unsaved: BTreeSet<String>,
     /// What is there is known.
     is_open: bool,
-    /// It was known once, and who reads it was given it.
+    /// It was known once.
     was_read: bool,
+    /// And who reads it was given it.
+    was_given: bool,
+    /// It was not before all that is there was heard: what was not heard of may be of use still.
+    was_late: bool,
     /// Whether anything was.
     had_any: bool,
     /// All that is there was heard.
@@ -121,7 +125,8 @@ impl KeptValues {
     }
 
     /// All that is there was heard, and of the keys that were kept these are there: the others go. What could not be read of one that is there
-    /// stays until it has another value.
+    /// stays until it has another value. Of what is read later than that nothing goes that was not [removed](KeptChange::Remove): whoever heard
+    /// all did not know that it is much.
     pub fn complete(&self, is_there: impl Fn(&str) -> bool) {
         let inner = &mut *lock(&self.inner);
         if std::mem::replace(&mut inner.is_complete, true) {
@@ -131,6 +136,11 @@ impl KeptValues {
         let gone = inner.there.iter().filter(|key| !is_there(key));
         inner.unsaved.extend(gone.cloned());
         (inner.stale_since, inner.said) = (None, None);
+    }
+
+    /// Whether what was kept before is known, and was given to who reads it. Who hears all that is there before that cannot tell what went.
+    pub fn was_read(&self) -> bool {
+        lock(&self.inner).was_given
     }
 
     /// Whether anything was kept before.
@@ -174,10 +184,11 @@ impl KeptValues {
             }
             let lacks = inner.values.keys().filter(|key| !inner.there.contains(*key));
             inner.unsaved.extend(lacks.cloned());
+            inner.was_late |= inner.is_complete && !inner.was_read;
             if inner.is_complete {
-                let gone = inner.there.iter().filter(|key| !inner.values.contains_key(*key));
-                inner.unsaved.extend(gone.cloned());
                 inner.said = None;
+                let gone = inner.there.iter().filter(|key| !inner.was_late && !inner.values.contains_key(*key));
+                inner.unsaved.extend(gone.cloned());
             } else if !inner.was_read {
                 inner.stale_since = record.and_then(|record| record.stale_since);
             }
@@ -189,6 +200,7 @@ impl KeptValues {
         if !given.is_empty() {
             (self.reader)(given);
         }
+        lock(&self.inner).was_given = true;
     }
 
     /// The store is not there any more.

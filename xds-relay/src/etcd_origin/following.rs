@@ -9,7 +9,9 @@ use xdstp_client::state::{Event, Listing, Op, Revision, Store, StoreError};
 
 use super::key::RESOURCES;
 use super::value::Reader;
-use crate::keyed_origin::{Change, Contents, Followed, Follower, GRACE, Keeper, Next, Teller, Told};
+use crate::keyed_origin::{
+    Change, Contents, Followed, Follower, GRACE, Keeper, Next, READ_LOOKED, READ_WITHIN, Teller, Told,
+};
 use crate::lock::lock;
 
 /// As people call it.
@@ -72,6 +74,7 @@ impl Following {
             })?;
             named().spawn(move || {
                 keeper.keep(&followed, &reader, (ALL, ""));
+                thread.wait_for_kept();
                 thread.run();
             })?;
         } else {
@@ -98,6 +101,16 @@ struct Thread<T> {
 }
 
 impl<T: Told> Thread<T> {
+    /// Until what was known before is read, but not for ever.
+    fn wait_for_kept(&self) {
+        let until = Instant::now() + READ_WITHIN;
+        while !lock(&self.followed).follower.was_read() && Instant::now() < until {
+            if self.stop.wait(READ_LOOKED) {
+                return;
+            }
+        }
+    }
+
     fn run(mut self) {
         while !self.stop.wait(Duration::ZERO) {
             let wait = match self.follow() {

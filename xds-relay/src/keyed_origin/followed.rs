@@ -15,6 +15,11 @@ use crate::lock::lock;
 
 /// How long who has the keys may say nothing before what was known before a restart is served.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
+/// How long what was known before a restart may take to be read before the keys are listed: a list that lacks much of it is held,
+/// which nobody can tell without.
+pub(crate) const READ_WITHIN: Duration = Duration::from_secs(5);
+/// How often it is looked whether it was.
+pub(crate) const READ_LOOKED: Duration = Duration::from_millis(50);
 
 /// What is followed.
 pub(crate) struct Followed<R, T> {

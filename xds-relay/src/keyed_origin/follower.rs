@@ -86,6 +86,11 @@ impl<R: Read> Follower<R> {
         }
     }
 
+    /// Whether all that was kept before a restart is known, if any of it is kept.
+    pub(crate) fn was_read(&self) -> bool {
+        self.kept.values().all(|kept| kept.was_read())
+    }
+
     /// What is known from before a restart is served from now on, where it is not said anew.
     pub(crate) fn fall_back(&mut self) {
         self.is_due = true;

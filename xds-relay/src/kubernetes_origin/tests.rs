@@ -3,6 +3,7 @@
 mod cluster;
 mod histories;
 mod listing;
+mod read_late;
 mod removing;
 mod restarting;
 mod script;

@@ -95,6 +95,10 @@ impl Program {
     }
 }
 
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
 fn wall(at: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + at)
 }
@@ -152,21 +156,41 @@ fn what_was_kept_stays_until_all_was_heard_and_then_what_is_not_there_goes() {
     assert_eq!(disk.names(), ["a", "c"]);
 }
 
-/// It was not open as all was heard.
+/// It was not open as all was heard, which nobody could compare with it.
 #[test]
-fn what_is_read_late_goes_if_it_is_not_there_and_is_given_all_the_same() {
+fn what_is_read_late_stays_unless_it_was_said_to_be_gone_and_is_given_all_the_same() {
     let disk = Disk::default();
     let mut program = Program::start(&disk, 0);
-    ["a", "b"].iter().for_each(|key| program.put(key, "1"));
+    ["a", "b", "c"].iter().for_each(|key| program.put(key, "1"));
     program.keep(1).unwrap();
     let mut program = Program::start(&disk, 10);
     program.put("a", "2");
-    program.values.complete(|_| true);
+    program.values.complete(|key| key == "a");
+    assert!(!program.values.was_read());
     program.keep(1).unwrap();
-    assert_eq!((program.given(), disk.names()), (vec!["a=1".into(), "b=1".into()], vec!["a".to_owned()]));
-    let mut program = Program::start(&disk, 20);
+    assert!(program.values.was_read());
+    assert_eq!(
+        (program.given(), disk.names()),
+        (vec!["a=1".into(), "b=1".into(), "c=1".into()], names(&["a", "b", "c"]))
+    );
+    program.values.change([("c".to_owned(), KeptChange::Remove)]);
     program.keep(1).unwrap();
-    assert_eq!(program.given(), ["a=2"]);
+    assert_eq!(disk.names(), ["a", "b"]);
+    // The same when it was lost, and is there again.
+    let there = disk.memory();
+    disk.is.store(GONE, Ordering::SeqCst);
+    program.put("d", "1");
+    assert!(program.keep(1).is_err());
+    *lock(&disk.memory) = there;
+    program.keep(11).unwrap();
+    assert_eq!(disk.names(), ["a", "b", "d"]);
+    // The first whole list that can be compared with it has the rest go.
+    let mut program = Program::start(&disk, 30);
+    program.keep(1).unwrap();
+    assert_eq!(program.given(), ["a=2", "b=1", "d=1"]);
+    program.values.complete(|key| key == "a");
+    program.keep(1).unwrap();
+    assert_eq!(disk.names(), ["a"]);
 }
 
 #[test]
