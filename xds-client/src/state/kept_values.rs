@@ -12,6 +12,8 @@ use crate::state::saver::Saver;
 use crate::state::store::Op;
 use crate::state::value_format::{ReadValue, ReadValues, ValueRecord, key_of, owner_key};
 
+/// How many keys that went are remembered while it is not known what was kept. Of more nothing is: what was kept is not given then.
+const GONE: usize = 100_000;
 /// How often it is said that values are in use, in seconds.
 const USED: u64 = 24 * 3600;
 
@@ -72,10 +74,12 @@ struct Inner {
     values: BTreeMap<String, KeptValue>,
     /// The keys that are there, or are about to be.
     there: BTreeSet<String>,
-    /// Those of which the store may have something else.
+    /// Those of which the store may have something else: of those that have no value only those that it has, or may have.
     unsaved: BTreeSet<String>,
     /// What is there is known.
     is_open: bool,
+    /// More went than is remembered, before it was known what was kept.
+    has_forgotten: bool,
     /// It was known once.
     was_read: bool,
     /// And who reads it was given it.
@@ -114,8 +118,8 @@ impl KeptValues {
                     other.map(|value| value.beside = beside).is_some()
                 }
                 KeptChange::Remove => {
-                    inner.values.remove(&key);
-                    true
+                    inner.remove(key);
+                    continue;
                 }
             };
             if is_changed {
@@ -158,6 +162,7 @@ impl KeptValues {
         let given = {
             let inner = &mut *lock(&self.inner);
             let ReadValues { record, values } = read;
+            let is_given = !inner.was_read && !inner.has_forgotten;
             inner.there = values.keys().cloned().collect();
             inner.said = record.as_ref().map(|record| record.used);
             let mut given = Vec::new();
@@ -170,7 +175,9 @@ impl KeptValues {
                         continue;
                     }
                 };
-                if !inner.was_read {
+                // Of what went meanwhile there is no good value.
+                let went = inner.unsaved.contains(&key) && !inner.values.contains_key(&key);
+                if is_given && !went {
                     given.push((key.clone(), value.clone()));
                     if !inner.is_complete {
                         inner.values.entry(key.clone()).or_insert_with(|| value.clone());
@@ -201,6 +208,12 @@ impl KeptValues {
             (self.reader)(given);
         }
         lock(&self.inner).was_given = true;
+    }
+
+    /// The keys that the store may have something else of.
+    #[cfg(test)]
+    pub(crate) fn unsaved(&self) -> Vec<String> {
+        lock(&self.inner).unsaved.iter().cloned().collect()
     }
 
     /// The store is not there any more.
@@ -243,5 +256,23 @@ impl KeptValues {
         let value = seal(&key, &record);
         saver.add(Op::Put(key, value));
         inner.said = Some(used);
+    }
+}
+
+impl Inner {
+    fn remove(&mut self, key: String) {
+        self.values.remove(&key);
+        let gone = || self.unsaved.len().saturating_sub(self.values.len());
+        if self.there.contains(&key) {
+            self.unsaved.insert(key);
+        } else if self.was_read {
+            self.unsaved.remove(&key);
+        } else if gone() < GONE {
+            // It may have been kept.
+            self.unsaved.insert(key);
+        } else {
+            self.unsaved.remove(&key);
+            self.has_forgotten = true;
+        }
     }
 }

@@ -90,6 +90,10 @@ impl Program {
         self.state.keep(&[], now, wall(self.at)).map(|saved| saved.keys)
     }
 
+    fn remove(&self, key: &str) {
+        self.values.change([(key.to_owned(), KeptChange::Remove)]);
+    }
+
     fn given(&self) -> Vec<String> {
         lock(&self.given).iter().map(|(key, value)| format!("{key}={value}")).collect()
     }
@@ -191,6 +195,48 @@ fn what_is_read_late_stays_unless_it_was_said_to_be_gone_and_is_given_all_the_sa
     program.values.complete(|key| key == "a");
     program.keep(1).unwrap();
     assert_eq!(disk.names(), ["a"]);
+}
+
+#[test]
+fn what_went_before_it_was_read_is_not_given_and_goes() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    ["a", "b", "c"].iter().for_each(|key| program.put(key, "1"));
+    program.keep(1).unwrap();
+    let mut program = Program::start(&disk, 10);
+    program.put("a", "2");
+    program.values.complete(|_| true);
+    ["a", "b"].iter().for_each(|key| program.remove(key));
+    program.keep(1).unwrap();
+    assert_eq!((program.given(), disk.names()), (names(&["c=1"]), names(&["c"])));
+}
+
+#[test]
+fn what_comes_and_goes_is_not_remembered_without_end_whether_it_can_be_written_or_read_or_not() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    program.put("a", "1");
+    program.keep(1).unwrap();
+    disk.is.store(FULL, Ordering::SeqCst);
+    for key in 0..1000 {
+        program.put(&format!("{key}"), "1");
+        program.remove(&format!("{key}"));
+        program.remove(&format!("never {key}"));
+    }
+    program.remove("a");
+    assert_eq!(program.values.unsaved(), ["a"]);
+
+    disk.is.store(WELL, Ordering::SeqCst);
+    let mut program = Program::start(&disk, 10);
+    program.values.complete(|_| true);
+    for key in 0..100_100 {
+        program.remove(&format!("{key}"));
+    }
+    program.remove("a");
+    assert_eq!(program.values.unsaved().len(), 100_000);
+    program.keep(1).unwrap();
+    // It went, which nobody knows any more: it is served of no value then.
+    assert_eq!((program.given(), program.values.unsaved()), (vec![], vec![]));
 }
 
 #[test]
