@@ -112,7 +112,7 @@ impl Read {
                 Some(_) => saver.add(Op::delete(entry.key)),
                 None => {
                     self.damaged += 1;
-                    saver.add(Op::delete(entry.key));
+                    self.read_damaged(entry.key, at, &mut owners, saver);
                 }
             }
         }
@@ -129,6 +129,13 @@ impl Read {
         }
         self.values = owners;
         Ok(())
+    }
+
+    /// Whether its values are what they were, each says itself. What else was said of it is not known: it ages from now on.
+    fn read_damaged(&self, key: String, at: Moment, owners: &mut HashMap<ScopeId, ReadValues>, saver: &mut Saver) {
+        let Some(id) = key.strip_prefix(OWNERS).map(ScopeId::read) else { return };
+        let record = self.since_then(&key, ScopeRecord { used: at.seconds(), ..ScopeRecord::default() }, saver);
+        owners.insert(id, ReadValues { record: Some(record), ..ReadValues::default() });
     }
 
     /// Nobody says of them that they are so until somebody does.

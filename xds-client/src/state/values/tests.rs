@@ -240,6 +240,26 @@ fn what_comes_and_goes_is_not_remembered_without_end_whether_it_can_be_written_o
 }
 
 #[test]
+fn values_are_read_though_what_is_said_of_all_of_them_is_damaged_and_age_all_the_same() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    ["a", "b"].iter().for_each(|key| program.put(key, "1"));
+    program.keep(1).unwrap();
+    let owner = disk.memory().list("xds-relay/v1/owner/").unwrap().entries.remove(0);
+    let _ = disk.memory().commit(&[Op::put(owner.key, "damaged")], &[]).unwrap();
+    let mut program = Program::start(&disk, 10);
+    program.keep(1).unwrap();
+    assert_eq!((program.given(), program.state.damaged()), (names(&["a=1", "b=1"]), 1));
+    assert_eq!(program.values.stale_since(), Some(1_700_000_001));
+    let mut program = Program::start(&disk, 20);
+    program.keep(1).unwrap();
+    assert_eq!((program.given().len(), program.state.damaged()), (2, 0));
+    let mut program = Program::start(&disk, 20 + 9 * DAY);
+    program.keep(1).unwrap();
+    assert_eq!((program.given(), disk.names()), (vec![], vec![]));
+}
+
+#[test]
 fn what_nobody_has_a_use_for_is_forgotten_in_a_week_and_what_is_in_use_is_not() {
     let disk = Disk::default();
     let mut program = Program::start(&disk, 0);
