@@ -90,6 +90,10 @@ struct Inner {
     had_any: bool,
     /// All that is there was heard.
     is_complete: bool,
+    /// What was read was all that was there once.
+    was_complete: bool,
+    /// It is said of what is kept that it is all.
+    is_said_complete: bool,
     /// Since when nobody has said that it is so, in seconds since 1970.
     stale_since: Option<u64>,
     /// When it was last said that this is in use, if what is said is as it is.
@@ -147,6 +151,11 @@ impl KeptValues {
         lock(&self.inner).was_given
     }
 
+    /// Whether what was kept before was all that was there once, as far as it is known: [all was heard](Self::complete), and written.
+    pub fn was_complete(&self) -> bool {
+        lock(&self.inner).was_complete
+    }
+
     /// Whether anything was kept before.
     pub(crate) fn had_any(&self) -> bool {
         lock(&self.inner).had_any
@@ -157,14 +166,16 @@ impl KeptValues {
         lock(&self.inner).stale_since
     }
 
-    /// That is in the store, which is open now: what was kept before is given to who reads it.
-    pub(crate) fn opened(&self, read: ReadValues) {
-        let given = {
+    /// That is in the store, which is open now: what was kept before is to be [given](Self::give).
+    pub(crate) fn opened(&self, read: ReadValues) -> Vec<(String, KeptValue)> {
+        {
             let inner = &mut *lock(&self.inner);
             let ReadValues { record, values } = read;
             let is_given = !inner.was_read && !inner.has_forgotten;
             inner.there = values.keys().cloned().collect();
             inner.said = record.as_ref().map(|record| record.used);
+            inner.is_said_complete = record.as_ref().is_some_and(|record| record.is_complete);
+            inner.was_complete |= inner.is_said_complete && !inner.was_read;
             let mut given = Vec::new();
             for (key, read) in values {
                 let (value, is_to_be_encrypted) = match read {
@@ -202,7 +213,11 @@ impl KeptValues {
             inner.had_any |= !given.is_empty();
             (inner.is_open, inner.was_read) = (true, true);
             given
-        };
+        }
+    }
+
+    /// That was kept before: who reads it is given it.
+    pub(crate) fn give(&self, given: Vec<(String, KeptValue)>) {
         // Not under the lock: it may say at once what is to be kept.
         if !given.is_empty() {
             (self.reader)(given);
@@ -228,9 +243,7 @@ impl KeptValues {
             return inner.unsaved.is_empty();
         }
         let is_due = inner.said.is_none_or(|said| said.saturating_add(USED) <= at.seconds());
-        if is_due && !(inner.there.is_empty() && inner.unsaved.is_empty()) {
-            self.say(inner, saver, at);
-        }
+        let is_used = inner.is_said_complete || !(inner.there.is_empty() && inner.unsaved.is_empty());
         while !saver.is_full()
             && let Some(key) = inner.unsaved.pop_first()
         {
@@ -245,13 +258,20 @@ impl KeptValues {
                 None => {}
             }
         }
+        // Even that there is nothing is to be known.
+        let is_newly = inner.unsaved.is_empty() && (inner.is_complete || inner.was_complete) && !inner.is_said_complete;
+        inner.is_said_complete |= is_newly;
+        if is_newly || is_due && is_used {
+            self.say(inner, saver, at);
+        }
         inner.unsaved.is_empty()
     }
 
     /// Says that they are in use, and since when nobody has said that they are so.
     fn say(&self, inner: &mut Inner, saver: &mut Saver, at: Moment) {
         let (label, used, stale_since) = (self.label.clone(), at.seconds(), inner.stale_since);
-        let record = ScopeRecord { label, used, stale_since, whose: String::new() };
+        let record =
+            ScopeRecord { label, used, stale_since, whose: String::new(), is_complete: inner.is_said_complete };
         let key = owner_key(&self.id);
         let value = seal(&key, &record);
         saver.add(Op::Put(key, value));

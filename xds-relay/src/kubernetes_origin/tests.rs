@@ -3,6 +3,7 @@
 mod cluster;
 mod histories;
 mod listing;
+mod partly;
 mod read_late;
 mod removing;
 mod restarting;

@@ -259,6 +259,47 @@ fn values_are_read_though_what_is_said_of_all_of_them_is_damaged_and_age_all_the
     assert_eq!((program.given(), disk.names()), (vec![], vec![]));
 }
 
+/// Of what was never whole nobody may say that it is all there was.
+#[test]
+fn that_all_was_heard_is_known_after_a_restart_even_of_nothing_and_not_before_it_is_written() {
+    for keys in [&["a", "b"][..], &[]] {
+        let disk = Disk::default();
+        let mut program = Program::start(&disk, 0);
+        keys.iter().for_each(|key| program.put(key, "1"));
+        program.keep(1).unwrap();
+        let mut program = Program::start(&disk, 10);
+        program.keep(1).unwrap();
+        assert!(!program.values.was_complete());
+        program.values.complete(|_| true);
+        let mut unwritten = Program::start(&disk, 20);
+        unwritten.keep(1).unwrap();
+        assert!(!unwritten.values.was_complete());
+        program.keep(11).unwrap();
+        for days in [1, 7, 13] {
+            let mut program = Program::start(&disk, days * DAY);
+            program.keep(1).unwrap();
+            assert!(program.values.was_complete(), "{keys:?} after {days} days");
+        }
+    }
+}
+
+#[test]
+fn what_is_much_is_all_once_all_of_it_is_written() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    let put = |key: usize| (format!("{key:05}"), KeptChange::Put(KeptValue::new("1", "")));
+    program.values.change((0..30_000).map(put));
+    program.values.complete(|_| true);
+    let mut seen = Vec::new();
+    for at in 1..3 {
+        program.keep(1).unwrap();
+        let mut next = Program::start(&disk, at);
+        next.keep(0).unwrap();
+        seen.push((next.given().len() == 30_000, next.values.was_complete()));
+    }
+    assert_eq!(seen, [(false, false), (true, true)]);
+}
+
 #[test]
 fn what_nobody_has_a_use_for_is_forgotten_in_a_week_and_what_is_in_use_is_not() {
     let disk = Disk::default();

@@ -244,9 +244,6 @@ async fn nothing_is_served_of_what_another_place_had() {
         assert_eq!(world.seen.served(), None);
         assert!(world.seen.trouble().unwrap().contains("nothing is known"));
     }
-    // Of a namespace that is there as before it is served, whatever came beside.
-    let more = World::keeping(cluster.clone(), both(), &["mesh", "other"], Some(&disk.restarted()));
-    more.serves(&[("a", 1)]).await;
 }
 
 #[tokio::test(start_paused = true)]
