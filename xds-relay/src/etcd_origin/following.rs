@@ -1,7 +1,7 @@
 //! Who lists an origin's keys and is told what is done to them: a thread that waits for a store.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -66,15 +66,19 @@ impl Following {
         let named = || thread::Builder::new().name("etcd-origin".into());
         if let Some(keeper) = keeper {
             let (stop, waits) = (stop.clone(), followed.clone());
+            let (begin, begun) = mpsc::channel();
             // A store that does not answer says nothing, not even that.
             named().spawn(move || {
-                if !stop.wait(GRACE) {
+                // Before it is asked it has no time to answer.
+                if begun.recv().is_ok() && !stop.wait(GRACE) {
                     lock(&waits).fall_back();
                 }
             })?;
             named().spawn(move || {
                 keeper.keep(&followed, &reader, (ALL, ""));
                 thread.wait_for_kept();
+                // Who waits has ended only if all has.
+                let _ = begin.send(());
                 thread.run();
             })?;
         } else {
