@@ -81,9 +81,9 @@ struct Inner {
     /// More went than is remembered, before it was known what was kept.
     has_forgotten: bool,
     /// It was known once.
-    was_read: bool,
+    was_opened: bool,
     /// And who reads it was given it.
-    was_given: bool,
+    was_read: bool,
     /// It was not before all that is there was heard: what was not heard of may be of use still.
     was_late: bool,
     /// Whether anything was.
@@ -148,7 +148,7 @@ impl KeptValues {
 
     /// Whether what was kept before is known, and was given to who reads it. Who hears all that is there before that cannot tell what went.
     pub fn was_read(&self) -> bool {
-        lock(&self.inner).was_given
+        lock(&self.inner).was_read
     }
 
     /// Whether what was kept before was all that was there once, as far as it is known: [all was heard](Self::complete), and written.
@@ -171,11 +171,11 @@ impl KeptValues {
         {
             let inner = &mut *lock(&self.inner);
             let ReadValues { record, values } = read;
-            let is_given = !inner.was_read && !inner.has_forgotten;
+            let is_given = !inner.was_opened && !inner.has_forgotten;
             inner.there = values.keys().cloned().collect();
             inner.said = record.as_ref().map(|record| record.used);
             inner.is_said_complete = record.as_ref().is_some_and(|record| record.is_complete);
-            inner.was_complete |= inner.is_said_complete && !inner.was_read;
+            inner.was_complete |= inner.is_said_complete && !inner.was_opened;
             let mut given = Vec::new();
             for (key, read) in values {
                 let (value, is_to_be_encrypted) = match read {
@@ -202,16 +202,16 @@ impl KeptValues {
             }
             let lacks = inner.values.keys().filter(|key| !inner.there.contains(*key));
             inner.unsaved.extend(lacks.cloned());
-            inner.was_late |= inner.is_complete && !inner.was_read;
+            inner.was_late |= inner.is_complete && !inner.was_opened;
             if inner.is_complete {
                 inner.said = None;
                 let gone = inner.there.iter().filter(|key| !inner.was_late && !inner.values.contains_key(*key));
                 inner.unsaved.extend(gone.cloned());
-            } else if !inner.was_read {
+            } else if !inner.was_opened {
                 inner.stale_since = record.and_then(|record| record.stale_since);
             }
             inner.had_any |= !given.is_empty();
-            (inner.is_open, inner.was_read) = (true, true);
+            (inner.is_open, inner.was_opened) = (true, true);
             given
         }
     }
@@ -222,7 +222,7 @@ impl KeptValues {
         if !given.is_empty() {
             (self.reader)(given);
         }
-        lock(&self.inner).was_given = true;
+        lock(&self.inner).was_read = true;
     }
 
     /// The keys that the store may have something else of.
@@ -285,7 +285,7 @@ impl Inner {
         let gone = || self.unsaved.len().saturating_sub(self.values.len());
         if self.there.contains(&key) {
             self.unsaved.insert(key);
-        } else if self.was_read {
+        } else if self.was_opened {
             self.unsaved.remove(&key);
         } else if gone() < GONE {
             // It may have been kept.
