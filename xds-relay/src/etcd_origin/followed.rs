@@ -58,7 +58,7 @@ mod tests {
     fn keys_are_of_another_origin_by_its_name_its_members_and_its_prefix_and_by_nothing_else() {
         let is = of("kv", "endpoints: ['a:1', 'b:1'], prefix: p/");
         assert_eq!(is, of("kv", "endpoints: ['b:1', 'a:1'], prefix: p/"));
-        assert_eq!(is, of("kv", "endpoints: ['a:1', 'b:1'], prefix: p/, username: u, password_file: f"));
+        assert_eq!(is, of("kv", "endpoints: ['a:1', 'b:1'], prefix: p/, user: { name: u, password_file: f }"));
         for other in [
             of("other", "endpoints: ['a:1', 'b:1'], prefix: p/"),
             of("kv", "endpoints: ['a:1'], prefix: p/"),
