@@ -260,8 +260,11 @@ impl RelayBuilder {
         let connections = Connections::new(&config)?;
         let state = match state {
             Some(state) => Some(state),
-            None => state::open(&config, &*grouping).await?,
+            None => state::open(&config, &*grouping)?,
         };
+        if let Some(state) = &state {
+            state::read(state).await;
+        }
         let shared = shared_known::open(&config, state.as_ref()).await?;
         let core = RelayCore::embedding(&config, origins, grouping, Box::new(connections.clone()), metrics, state);
         // Relays name each other by it when they find a loop.

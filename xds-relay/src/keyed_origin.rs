@@ -14,7 +14,7 @@ mod standing;
 pub(crate) mod testing;
 
 pub(crate) use self::contents::{Change, Contents, Read, shown};
-pub(crate) use self::followed::{Followed, GRACE, Keeper};
+pub(crate) use self::followed::{Followed, GRACE, Keeper, READ_LOOKED, READ_WITHIN};
 pub(crate) use self::follower::{Follower, Next};
 #[cfg(test)]
 pub(crate) use self::losses::HELD;

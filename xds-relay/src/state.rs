@@ -50,15 +50,20 @@ pub fn keys(config: &Config) -> Result<Option<Arc<Keys>>, KeysError> {
     Keys::parse(file, &text).map(|keys| Some(Arc::new(keys)))
 }
 
-/// What is kept in the directory of a configuration: none if it names none. What cannot be opened yet is, later.
+/// What is kept in the directory of a configuration: none if it names none. It is to be [read](read).
 ///
 /// # Errors
 /// The keys that secrets are to be kept with are not good.
-pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result<Option<Arc<State>>, Error> {
+pub(crate) fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result<Option<Arc<State>>, Error> {
     let Some(state) = &config.state else { return Ok(None) };
     only_releases(config)?;
     bear_limits();
     let state = Arc::new(State::in_directory(&state.path, identities(config, grouping), keys(config)?));
+    Ok(Some(state))
+}
+
+/// Reads what was known before, if that is done within a moment: it goes on if it is not.
+pub(crate) async fn read(state: &Arc<State>) {
     let opening = state.clone();
     if tokio::time::timeout(PATIENCE, tokio::task::spawn_blocking(move || opening.open_now())).await.is_err() {
         tracing::error!(
@@ -66,7 +71,6 @@ pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result
             PATIENCE.as_secs()
         );
     }
-    Ok(Some(state))
 }
 
 /// Etcd is for releases, and for what origins said last where that is shared.

@@ -25,6 +25,8 @@ pub(crate) const RUNS_KEY: &str = "xds-relay/v1/runs";
 pub(crate) const BODIES: &str = "xds-relay/v1/body/";
 pub(crate) const SCOPES: &str = "xds-relay/v1/scope/";
 pub(crate) const KNOWN: &str = "xds-relay/v1/known/";
+/// Whose values are kept.
+pub(crate) const OWNERS: &str = "xds-relay/v1/owner/";
 
 /// Of how much of a hash a checksum is, in bytes.
 const CHECKSUM: usize = 8;
@@ -125,6 +127,9 @@ pub(crate) struct ScopeRecord {
     /// Which origin's it is.
     #[prost(string, tag = "4")]
     pub(crate) whose: String,
+    /// Of an owner of values: all that was there was heard, and is kept.
+    #[prost(bool, tag = "5")]
+    pub(crate) is_complete: bool,
 }
 
 /// What is known of a name, or of a collection.

@@ -12,6 +12,8 @@ use crate::state::saver::Saver;
 use crate::state::store::Op;
 use crate::state::value_format::{ReadValue, ReadValues, ValueRecord, key_of, owner_key};
 
+/// How many keys that went are remembered while it is not known what was kept. Of more nothing is: what was kept is not given then.
+const GONE: usize = 100_000;
 /// How often it is said that values are in use, in seconds.
 const USED: u64 = 24 * 3600;
 
@@ -72,16 +74,26 @@ struct Inner {
     values: BTreeMap<String, KeptValue>,
     /// The keys that are there, or are about to be.
     there: BTreeSet<String>,
-    /// Those of which the store may have something else.
+    /// Those of which the store may have something else: of those that have no value only those that it has, or may have.
     unsaved: BTreeSet<String>,
     /// What is there is known.
     is_open: bool,
-    /// It was known once, and who reads it was given it.
+    /// More went than is remembered, before it was known what was kept.
+    has_forgotten: bool,
+    /// It was known once.
+    was_opened: bool,
+    /// And who reads it was given it.
     was_read: bool,
+    /// It was not before all that is there was heard: what was not heard of may be of use still.
+    was_late: bool,
     /// Whether anything was.
     had_any: bool,
     /// All that is there was heard.
     is_complete: bool,
+    /// What was read was all that was there once.
+    was_complete: bool,
+    /// It is said of what is kept that it is all.
+    is_said_complete: bool,
     /// Since when nobody has said that it is so, in seconds since 1970.
     stale_since: Option<u64>,
     /// When it was last said that this is in use, if what is said is as it is.
@@ -110,8 +122,8 @@ impl KeptValues {
                     other.map(|value| value.beside = beside).is_some()
                 }
                 KeptChange::Remove => {
-                    inner.values.remove(&key);
-                    true
+                    inner.remove(key);
+                    continue;
                 }
             };
             if is_changed {
@@ -121,7 +133,8 @@ impl KeptValues {
     }
 
     /// All that is there was heard, and of the keys that were kept these are there: the others go. What could not be read of one that is there
-    /// stays until it has another value.
+    /// stays until it has another value. Of what is read later than that nothing goes that was not [removed](KeptChange::Remove): whoever heard
+    /// all did not know that it is much.
     pub fn complete(&self, is_there: impl Fn(&str) -> bool) {
         let inner = &mut *lock(&self.inner);
         if std::mem::replace(&mut inner.is_complete, true) {
@@ -131,6 +144,16 @@ impl KeptValues {
         let gone = inner.there.iter().filter(|key| !is_there(key));
         inner.unsaved.extend(gone.cloned());
         (inner.stale_since, inner.said) = (None, None);
+    }
+
+    /// Whether what was kept before is known, and was given to who reads it. Who hears all that is there before that cannot tell what went.
+    pub fn was_read(&self) -> bool {
+        lock(&self.inner).was_read
+    }
+
+    /// Whether what was kept before was all that was there once, as far as it is known: [all was heard](Self::complete), and written.
+    pub fn was_complete(&self) -> bool {
+        lock(&self.inner).was_complete
     }
 
     /// Whether anything was kept before.
@@ -143,13 +166,16 @@ impl KeptValues {
         lock(&self.inner).stale_since
     }
 
-    /// That is in the store, which is open now: what was kept before is given to who reads it.
-    pub(crate) fn opened(&self, read: ReadValues) {
-        let given = {
+    /// That is in the store, which is open now: what was kept before is to be [given](Self::give).
+    pub(crate) fn opened(&self, read: ReadValues) -> Vec<(String, KeptValue)> {
+        {
             let inner = &mut *lock(&self.inner);
             let ReadValues { record, values } = read;
+            let is_given = !inner.was_opened && !inner.has_forgotten;
             inner.there = values.keys().cloned().collect();
             inner.said = record.as_ref().map(|record| record.used);
+            inner.is_said_complete = record.as_ref().is_some_and(|record| record.is_complete);
+            inner.was_complete |= inner.is_said_complete && !inner.was_opened;
             let mut given = Vec::new();
             for (key, read) in values {
                 let (value, is_to_be_encrypted) = match read {
@@ -160,7 +186,9 @@ impl KeptValues {
                         continue;
                     }
                 };
-                if !inner.was_read {
+                // Of what went meanwhile there is no good value.
+                let went = inner.unsaved.contains(&key) && !inner.values.contains_key(&key);
+                if is_given && !went {
                     given.push((key.clone(), value.clone()));
                     if !inner.is_complete {
                         inner.values.entry(key.clone()).or_insert_with(|| value.clone());
@@ -174,21 +202,33 @@ impl KeptValues {
             }
             let lacks = inner.values.keys().filter(|key| !inner.there.contains(*key));
             inner.unsaved.extend(lacks.cloned());
+            inner.was_late |= inner.is_complete && !inner.was_opened;
             if inner.is_complete {
-                let gone = inner.there.iter().filter(|key| !inner.values.contains_key(*key));
-                inner.unsaved.extend(gone.cloned());
                 inner.said = None;
-            } else if !inner.was_read {
+                let gone = inner.there.iter().filter(|key| !inner.was_late && !inner.values.contains_key(*key));
+                inner.unsaved.extend(gone.cloned());
+            } else if !inner.was_opened {
                 inner.stale_since = record.and_then(|record| record.stale_since);
             }
             inner.had_any |= !given.is_empty();
-            (inner.is_open, inner.was_read) = (true, true);
+            (inner.is_open, inner.was_opened) = (true, true);
             given
-        };
+        }
+    }
+
+    /// That was kept before: who reads it is given it.
+    pub(crate) fn give(&self, given: Vec<(String, KeptValue)>) {
         // Not under the lock: it may say at once what is to be kept.
         if !given.is_empty() {
             (self.reader)(given);
         }
+        lock(&self.inner).was_read = true;
+    }
+
+    /// The keys that the store may have something else of.
+    #[cfg(test)]
+    pub(crate) fn unsaved(&self) -> Vec<String> {
+        lock(&self.inner).unsaved.iter().cloned().collect()
     }
 
     /// The store is not there any more.
@@ -203,9 +243,7 @@ impl KeptValues {
             return inner.unsaved.is_empty();
         }
         let is_due = inner.said.is_none_or(|said| said.saturating_add(USED) <= at.seconds());
-        if is_due && !(inner.there.is_empty() && inner.unsaved.is_empty()) {
-            self.say(inner, saver, at);
-        }
+        let is_used = inner.is_said_complete || !(inner.there.is_empty() && inner.unsaved.is_empty());
         while !saver.is_full()
             && let Some(key) = inner.unsaved.pop_first()
         {
@@ -220,16 +258,41 @@ impl KeptValues {
                 None => {}
             }
         }
+        // Even that there is nothing is to be known.
+        let is_newly = inner.unsaved.is_empty() && (inner.is_complete || inner.was_complete) && !inner.is_said_complete;
+        inner.is_said_complete |= is_newly;
+        if is_newly || is_due && is_used {
+            self.say(inner, saver, at);
+        }
         inner.unsaved.is_empty()
     }
 
     /// Says that they are in use, and since when nobody has said that they are so.
     fn say(&self, inner: &mut Inner, saver: &mut Saver, at: Moment) {
         let (label, used, stale_since) = (self.label.clone(), at.seconds(), inner.stale_since);
-        let record = ScopeRecord { label, used, stale_since, whose: String::new() };
+        let record =
+            ScopeRecord { label, used, stale_since, whose: String::new(), is_complete: inner.is_said_complete };
         let key = owner_key(&self.id);
         let value = seal(&key, &record);
         saver.add(Op::Put(key, value));
         inner.said = Some(used);
+    }
+}
+
+impl Inner {
+    fn remove(&mut self, key: String) {
+        self.values.remove(&key);
+        let gone = || self.unsaved.len().saturating_sub(self.values.len());
+        if self.there.contains(&key) {
+            self.unsaved.insert(key);
+        } else if self.was_opened {
+            self.unsaved.remove(&key);
+        } else if gone() < GONE {
+            // It may have been kept.
+            self.unsaved.insert(key);
+        } else {
+            self.unsaved.remove(&key);
+            self.has_forgotten = true;
+        }
     }
 }

@@ -69,7 +69,7 @@ impl State {
     /// What is said of a scope as a whole.
     pub(crate) fn record(&self, scope: &Scope, stale_since: Option<u64>, at: Moment) -> ScopeRecord {
         let whose = self.identities.whose(&scope.key, scope.origin()).unwrap_or_default();
-        ScopeRecord { label: scope.key.to_string(), used: at.seconds(), stale_since, whose }
+        ScopeRecord { label: scope.key.to_string(), used: at.seconds(), stale_since, whose, is_complete: false }
     }
 
     /// Whether that was all of a scope.

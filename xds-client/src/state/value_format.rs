@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 use prost::Message;
 
-use crate::state::format::{Moment, ScopeId, ScopeRecord, seal, unseal};
+use crate::state::format::{Moment, OWNERS, ScopeId, ScopeRecord, seal, unseal};
 use crate::state::kept_values::KeptValue;
 use crate::state::keys::Keys;
 use crate::state::read::Read;
@@ -13,8 +13,6 @@ use crate::state::saver::Saver;
 use crate::state::store::{Op, Store, StoreError};
 use crate::state::unwanted::UNUSED;
 
-/// Whose values are kept.
-const OWNERS: &str = "xds-relay/v1/owner/";
 const VALUES: &str = "xds-relay/v1/value/";
 
 /// A value under a key.
@@ -112,7 +110,7 @@ impl Read {
                 Some(_) => saver.add(Op::delete(entry.key)),
                 None => {
                     self.damaged += 1;
-                    saver.add(Op::delete(entry.key));
+                    self.read_damaged(entry.key, at, &mut owners, saver);
                 }
             }
         }
@@ -129,6 +127,18 @@ impl Read {
         }
         self.values = owners;
         Ok(())
+    }
+
+    /// Whether its values are what they were, each says itself, and that they were all is so of nearly every owner. What else was said of it is
+    /// not known: it ages from now on.
+    fn read_damaged(&self, key: String, at: Moment, owners: &mut HashMap<ScopeId, ReadValues>, saver: &mut Saver) {
+        let Some(id) = key.strip_prefix(OWNERS).map(ScopeId::read) else { return };
+        let record = self.since_then(
+            &key,
+            ScopeRecord { used: at.seconds(), is_complete: true, ..ScopeRecord::default() },
+            saver,
+        );
+        owners.insert(id, ReadValues { record: Some(record), ..ReadValues::default() });
     }
 
     /// Nobody says of them that they are so until somebody does.

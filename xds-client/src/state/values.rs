@@ -62,7 +62,7 @@ impl State {
             owners.push(values.clone());
             read.as_mut().map(|read| read.remove(&values.id).unwrap_or_default())
         };
-        read.into_iter().for_each(|read| values.opened(read));
+        read.into_iter().for_each(|read| values.give(values.opened(read)));
         values
     }
 }
@@ -77,7 +77,9 @@ impl OwnedValues {
             (inner.read, inner.saved) = (Some(read), 0);
             opened
         };
-        opened.into_iter().for_each(|(owner, read)| owner.opened(read));
+        // Who is given what one of several had may ask for what is known of all.
+        let given: Vec<_> = opened.into_iter().map(|(owner, read)| (owner.opened(read), owner)).collect();
+        given.into_iter().for_each(|(given, owner)| owner.give(given));
     }
 
     /// The store is not there any more.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::state::format::{BODIES, FORMAT_KEY, SCOPES};
+use crate::state::format::{BODIES, FORMAT_KEY, OWNERS, SCOPES};
 use crate::state::prints::Prints;
 use crate::state::store::{Commit, Limits, Op, Revision, Store, StoreError};
 
@@ -115,7 +115,7 @@ pub(crate) fn in_order(mut ops: Vec<Op>, limits: Limits) -> Vec<Op> {
         Op::Put(key, _) if is_body(key) => 2,
         Op::Put(key, _) if key.starts_with(SCOPES) => 3,
         // What is said of all of them counts when they are there.
-        Op::Put(key, _) if is_collection(key) => 5,
+        Op::Put(key, _) if is_collection(key) || key.starts_with(OWNERS) => 5,
         Op::Put(..) => 4,
         Op::Delete(_) => 6,
     });

@@ -126,3 +126,14 @@ async fn what_survives_a_restart_is_kept_where_the_program_says() {
     assert!(relay.core.state().is_some());
     assert!(!directory.path().join("state").exists());
 }
+
+/// Nobody else opens it before the origins say what there is.
+#[tokio::test]
+async fn a_state_that_was_given_is_read_before_any_origin_is_asked() {
+    let (config, memory) = (embedded(), state::Memory::default());
+    let identities = state::identities(&config, &EveryNode);
+    let (now, wall) = (std::time::Instant::now(), std::time::SystemTime::now());
+    let state = State::later(move || Ok(memory.clone()), identities, None, now, wall);
+    let relay = Relay::builder(config).origin("a", set()).state(state).bind().await.unwrap();
+    assert!(relay.core.state().is_some_and(State::is_kept));
+}

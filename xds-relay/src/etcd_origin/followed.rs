@@ -7,7 +7,7 @@ use xdstp_client::state::Etcd;
 
 use super::following::{Following, KEEPER};
 use super::value::Reader;
-use crate::config::Config;
+use crate::config::{Config, Etcd as EtcdConfig};
 use crate::error::Error;
 use crate::etcd::etcd_options;
 use crate::file_origin::{Served, descriptors_of};
@@ -26,12 +26,8 @@ pub(crate) fn follow_all(config: &Config, core: &Arc<RelayCore>) -> Result<Vec<F
         let options = etcd_options(etcd, &config.field_of(origin, "etcd"))?;
         let reader = Reader::new(descriptors_of(config, origin, descriptors)?, Served::by(config, &origin.name));
         let store = Etcd::open(options).map_err(|error| failed(error.to_string()))?;
-        let keeper = core.state.clone().map(|state| {
-            let members: BTreeSet<_> = etcd.endpoints.iter().map(ToString::to_string).collect();
-            let members = members.into_iter().collect::<Vec<_>>().join(" ");
-            let of = ["etcd".to_owned(), origin.name.clone(), members, etcd.prefix.clone()];
-            Keeper::new(state, position, &origin.name, of)
-        });
+        let keeper =
+            core.state.clone().map(|state| Keeper::new(state, position, &origin.name, identity(&origin.name, etcd)));
         let metrics = core.metrics().etcd(&origin.name);
         let relayed = Relayed::new(core.clone(), (position, origin), KEEPER, metrics);
         all.push(
@@ -39,4 +35,37 @@ pub(crate) fn follow_all(config: &Config, core: &Arc<RelayCore>) -> Result<Vec<F
         );
     }
     Ok(all)
+}
+
+/// What tells the keys of an origin from all others.
+fn identity(origin: &str, etcd: &EtcdConfig) -> [String; 4] {
+    let members: BTreeSet<_> = etcd.endpoints.iter().map(ToString::to_string).collect();
+    let members = members.into_iter().collect::<Vec<_>>().join(" ");
+    ["etcd".to_owned(), origin.to_owned(), members, etcd.prefix.clone()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &str, etcd: &str) -> [String; 4] {
+        let text = format!("origins: [{{ name: {name}, etcd: {{ {etcd} }} }}]");
+        let config = Config::parse("relay.yaml", &text).unwrap();
+        identity(&config.origins[0].name, config.origins[0].kind.etcd().unwrap().0)
+    }
+
+    #[test]
+    fn keys_are_of_another_origin_by_its_name_its_members_and_its_prefix_and_by_nothing_else() {
+        let is = of("kv", "endpoints: ['a:1', 'b:1'], prefix: p/");
+        assert_eq!(is, of("kv", "endpoints: ['b:1', 'a:1'], prefix: p/"));
+        assert_eq!(is, of("kv", "endpoints: ['a:1', 'b:1'], prefix: p/, user: { name: u, password_file: f }"));
+        for other in [
+            of("other", "endpoints: ['a:1', 'b:1'], prefix: p/"),
+            of("kv", "endpoints: ['a:1'], prefix: p/"),
+            of("kv", "endpoints: ['a:1', 'c:1'], prefix: p/"),
+            of("kv", "endpoints: ['a:1', 'b:1'], prefix: q/"),
+        ] {
+            assert_ne!(is, other);
+        }
+    }
 }

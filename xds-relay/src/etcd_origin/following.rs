@@ -1,7 +1,7 @@
 //! Who lists an origin's keys and is told what is done to them: a thread that waits for a store.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,9 @@ use xdstp_client::state::{Event, Listing, Op, Revision, Store, StoreError};
 
 use super::key::RESOURCES;
 use super::value::Reader;
-use crate::keyed_origin::{Change, Contents, Followed, Follower, GRACE, Keeper, Next, Teller, Told};
+use crate::keyed_origin::{
+    Change, Contents, Followed, Follower, GRACE, Keeper, Next, READ_LOOKED, READ_WITHIN, Teller, Told,
+};
 use crate::lock::lock;
 
 /// As people call it.
@@ -64,14 +66,19 @@ impl Following {
         let named = || thread::Builder::new().name("etcd-origin".into());
         if let Some(keeper) = keeper {
             let (stop, waits) = (stop.clone(), followed.clone());
+            let (begin, begun) = mpsc::channel();
             // A store that does not answer says nothing, not even that.
             named().spawn(move || {
-                if !stop.wait(GRACE) {
+                // Before it is asked it has no time to answer.
+                if begun.recv().is_ok() && !stop.wait(GRACE) {
                     lock(&waits).fall_back();
                 }
             })?;
             named().spawn(move || {
                 keeper.keep(&followed, &reader, (ALL, ""));
+                thread.wait_for_kept();
+                // Who waits has ended only if all has.
+                let _ = begin.send(());
                 thread.run();
             })?;
         } else {
@@ -98,6 +105,16 @@ struct Thread<T> {
 }
 
 impl<T: Told> Thread<T> {
+    /// Until what was known before is read, but not for ever.
+    fn wait_for_kept(&self) {
+        let until = Instant::now() + READ_WITHIN;
+        while !lock(&self.followed).follower.was_read() && Instant::now() < until {
+            if self.stop.wait(READ_LOOKED) {
+                return;
+            }
+        }
+    }
+
     fn run(mut self) {
         while !self.stop.wait(Duration::ZERO) {
             let wait = match self.follow() {

@@ -13,7 +13,7 @@ use xdstp_uri::ResourceName;
 use super::followed::has_secret;
 
 /// Of how many values of one change it is logged why they are refused.
-const SAID: usize = 20;
+pub(super) const SAID: usize = 20;
 /// How long a reason is kept, in characters: it may quote what somebody wrote.
 const LONGEST: usize = 500;
 

@@ -8,13 +8,18 @@ use xds_transport::is_secret;
 use xdstp_client::federation::Held;
 use xdstp_client::state::{KeptValue, State};
 
-use super::contents::{Read, Remembered, shown};
+use super::contents::{Read, Remembered, SAID, shown};
 use super::follower::Follower;
 use super::relayed::{Teller, Told};
 use crate::lock::lock;
 
 /// How long who has the keys may say nothing before what was known before a restart is served.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
+/// How long what was known before a restart may take to be read before the keys are listed: a list that lacks much of it is held,
+/// which nobody can tell without.
+pub(crate) const READ_WITHIN: Duration = Duration::from_secs(5);
+/// How often it is looked whether it was.
+pub(crate) const READ_LOOKED: Duration = Duration::from_millis(50);
 
 /// What is followed.
 pub(crate) struct Followed<R, T> {
@@ -105,20 +110,61 @@ impl Keeper {
 /// What is good of it still: what is refused is not served, and comes again if it is there.
 fn read<R: Read>(reader: &R, kept: Vec<(String, KeptValue)>) -> Vec<Remembered> {
     let mut all = Vec::with_capacity(kept.len());
+    let mut refused = Refused::default();
     for (key, kept) in kept {
         match reader.read(&key, &kept.value) {
             // What is to be encrypted was not, or was.
             Ok(held) if has_secret(&held) != kept.is_secret => {}
             Ok(held) => all.push(Remembered { key, kept, held }),
-            Err(why) => {
-                tracing::warn!("{}: what was kept of it is left out: {}", key.escape_debug(), shown(&why));
-            }
+            Err(why) => refused.add(&key, &why),
         }
     }
+    refused.lines().iter().for_each(|line| tracing::warn!("{line}"));
     all
+}
+
+/// What was kept and is refused now: all of it may be, where the configuration is another.
+#[derive(Default)]
+struct Refused {
+    first: Vec<String>,
+    more: usize,
+}
+
+impl Refused {
+    fn add(&mut self, key: &str, why: &str) {
+        if self.first.len() < SAID {
+            self.first.push(format!("{}: what was kept of it is left out: {}", key.escape_debug(), shown(why)));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn lines(self) -> Vec<String> {
+        let more = (self.more > 0).then(|| format!("what was kept of {} more is left out", self.more));
+        self.first.into_iter().chain(more).collect()
+    }
 }
 
 /// Whether any of these is for nobody to read.
 pub(super) fn has_secret(held: &[Held]) -> bool {
     held.iter().any(|(type_url, ..)| is_secret(type_url.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_much_that_was_kept_and_is_refused_the_first_are_named_and_the_rest_counted() {
+        let lines = |refused: usize| {
+            let mut all = Refused::default();
+            (0..refused).for_each(|key| all.add(&format!("k{key}\n"), "no"));
+            all.lines()
+        };
+        assert_eq!(lines(0), [""; 0]);
+        assert_eq!(lines(1), ["k0\\n: what was kept of it is left out: no"]);
+        assert_eq!(lines(SAID).len(), SAID);
+        assert_eq!(lines(10_000).len(), SAID + 1);
+        assert_eq!(lines(10_000)[SAID], "what was kept of 9980 more is left out");
+    }
 }

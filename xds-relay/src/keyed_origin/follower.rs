@@ -86,6 +86,11 @@ impl<R: Read> Follower<R> {
         }
     }
 
+    /// Whether all that was kept before a restart is known, if any of it is kept.
+    pub(crate) fn was_read(&self) -> bool {
+        self.kept.values().all(|kept| kept.was_read())
+    }
+
     /// What is known from before a restart is served from now on, where it is not said anew.
     pub(crate) fn fall_back(&mut self) {
         self.is_due = true;
@@ -202,10 +207,12 @@ impl<R: Read> Follower<R> {
 
     /// What is known of what there is.
     pub(crate) fn known(&self) -> Known {
-        match (self.unlisted.is_empty(), self.is_due && self.remembers) {
-            (true, _) => Known::All,
-            (false, true) => Known::Before,
-            (false, false) => Known::Nothing,
+        // Of a part that was never listed whole nothing is known, and what the others have is not what there is.
+        let was_listed = |part: &String| self.kept.get(part).is_some_and(|kept| kept.was_complete());
+        match self.unlisted.is_empty() {
+            true => Known::All,
+            false if self.is_due && self.remembers && self.unlisted.iter().all(was_listed) => Known::Before,
+            false => Known::Nothing,
         }
     }
 

@@ -74,6 +74,8 @@ pub(crate) struct Relayed {
     /// What was said last to be wrong.
     said: Option<String>,
     is_known: bool,
+    /// It was said that it is served what was known before a restart.
+    is_remembered: bool,
 }
 
 impl Relayed {
@@ -86,7 +88,16 @@ impl Relayed {
         metrics.set(false, 0, 0);
         let words = format!("{keeper} has not answered yet, and nothing is known");
         core.set_trouble(position, Some(Trouble { is_away: true, words }));
-        Self { core, name: origin.name.clone(), position, keeper, metrics, said: None, is_known: false }
+        Self {
+            core,
+            name: origin.name.clone(),
+            position,
+            keeper,
+            metrics,
+            said: None,
+            is_known: false,
+            is_remembered: false,
+        }
     }
 }
 
@@ -104,7 +115,10 @@ impl Told for Relayed {
 
     fn remembered(&mut self, held: Vec<Held>) {
         let (resources, keeper) = (held.len(), self.keeper);
-        tracing::warn!(origin = %self.name, resources, "it is served what was in {keeper} before a restart");
+        // It changes with each part that is listed.
+        if !std::mem::replace(&mut self.is_remembered, true) {
+            tracing::warn!(origin = %self.name, resources, "it is served what was in {keeper} before a restart");
+        }
         self.core.remember_files(self.position, held, Instant::now());
     }
 

@@ -29,10 +29,8 @@ pub(crate) fn follow_all(config: &Config, core: &Arc<RelayCore>) -> Result<Vec<F
         let Access { server, tls, token, .. } = access;
         let (at, host) = (server.to_string(), server.authority().map(ToString::to_string).unwrap_or_default());
         let api = Api::new(Arc::new(Network { server, tls }), host, token);
-        let keeper = core.state.clone().map(|state| {
-            let of = ["kubernetes".to_owned(), origin.name.clone(), at.clone()];
-            Keeper::new(state, position, &origin.name, of)
-        });
+        let keeper =
+            core.state.clone().map(|state| Keeper::new(state, position, &origin.name, identity(&origin.name, &at)));
         let metrics = core.metrics().kubernetes(&origin.name);
         let relayed = Relayed::new(core.clone(), (position, origin), KEEPER, metrics);
         all.push(
@@ -40,4 +38,47 @@ pub(crate) fn follow_all(config: &Config, core: &Arc<RelayCore>) -> Result<Vec<F
         );
     }
     Ok(all)
+}
+
+/// What tells the objects of an origin from all others, beside the [part](Collection::part) that they are of and its selector.
+fn identity(origin: &str, server: &str) -> [String; 3] {
+    ["kubernetes".to_owned(), origin.to_owned(), server.to_owned()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of each part by itself.
+    fn of(name: &str, server: &str, kubernetes: &str, namespaces: &[&str]) -> Vec<Vec<String>> {
+        let text = format!("origins: [{{ name: {name}, kubernetes: {{ {kubernetes} }} }}]");
+        let config = Config::parse("relay.yaml", &text).unwrap();
+        let namespaces: Vec<_> = namespaces.iter().map(|name| (*name).to_owned()).collect();
+        let all = Collection::all(config.origins[0].kind.kubernetes().unwrap().0, &namespaces);
+        let whole = |part: &Collection| {
+            let of_part = [part.part(), part.selector().to_owned()];
+            identity(&config.origins[0].name, server).into_iter().chain(of_part).collect()
+        };
+        all.iter().map(whole).collect()
+    }
+
+    #[test]
+    fn objects_are_of_another_origin_by_its_name_and_server_and_of_another_part_by_kind_namespace_and_selector() {
+        let is = of("kube", "https://a", "kinds: [config_maps]", &["n"]);
+        assert_eq!(is, of("kube", "https://a", "kinds: [config_maps], namespaces: [n]", &["n"]));
+        let beside = of("kube", "https://a", "kinds: [config_maps, xds_resources]", &["n", "o"]);
+        assert_eq!((beside.len(), beside.contains(&is[0])), (4, true));
+        let distinct: std::collections::BTreeSet<_> = beside.iter().collect();
+        assert_eq!(distinct.len(), 4);
+        for other in [
+            of("other", "https://a", "kinds: [config_maps]", &["n"]),
+            of("kube", "https://b", "kinds: [config_maps]", &["n"]),
+            of("kube", "https://a", "kinds: [config_maps], label_selector: x=y", &["n"]),
+            of("kube", "https://a", "kinds: [config_maps]", &[]),
+            of("kube", "https://a", "kinds: [config_maps]", &["o"]),
+            of("kube", "https://a", "kinds: [xds_resources]", &["n"]),
+        ] {
+            assert_ne!(is, other);
+        }
+    }
 }

@@ -7,13 +7,13 @@ use std::thread;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::api::Api;
 use super::collection::Collection;
 use super::value::Reader;
 use super::watching::Watching;
-use crate::keyed_origin::{Contents, Followed, Follower, GRACE, Keeper, Teller, Told};
+use crate::keyed_origin::{Contents, Followed, Follower, GRACE, Keeper, READ_LOOKED, READ_WITHIN, Teller, Told};
 use crate::lock::lock;
 
 /// As people call it.
@@ -71,6 +71,7 @@ pub(super) async fn follow(
         for collection in &collections {
             keeper.keep(&origin, &reader, (&collection.part(), collection.selector()));
         }
+        wait_for_kept(&origin).await;
         let origin = origin.clone();
         all.spawn(async move {
             sleep(GRACE).await;
@@ -84,5 +85,13 @@ pub(super) async fn follow(
         if let Err(error) = ended {
             lock(&origin).lost(format!("it is followed no more: {error}"));
         }
+    }
+}
+
+/// Until what was known before is read, but not for ever.
+async fn wait_for_kept<T: Told>(origin: &Mutex<Followed<Reader, T>>) {
+    let until = Instant::now() + READ_WITHIN;
+    while !lock(origin).follower.was_read() && Instant::now() < until {
+        sleep(READ_LOOKED).await;
     }
 }

@@ -3,6 +3,8 @@
 mod cluster;
 mod histories;
 mod listing;
+mod partly;
+mod read_late;
 mod removing;
 mod restarting;
 mod script;

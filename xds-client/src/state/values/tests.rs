@@ -90,9 +90,17 @@ impl Program {
         self.state.keep(&[], now, wall(self.at)).map(|saved| saved.keys)
     }
 
+    fn remove(&self, key: &str) {
+        self.values.change([(key.to_owned(), KeptChange::Remove)]);
+    }
+
     fn given(&self) -> Vec<String> {
         lock(&self.given).iter().map(|(key, value)| format!("{key}={value}")).collect()
     }
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 fn wall(at: u64) -> SystemTime {
@@ -152,21 +160,144 @@ fn what_was_kept_stays_until_all_was_heard_and_then_what_is_not_there_goes() {
     assert_eq!(disk.names(), ["a", "c"]);
 }
 
-/// It was not open as all was heard.
+/// It was not open as all was heard, which nobody could compare with it.
 #[test]
-fn what_is_read_late_goes_if_it_is_not_there_and_is_given_all_the_same() {
+fn what_is_read_late_stays_unless_it_was_said_to_be_gone_and_is_given_all_the_same() {
     let disk = Disk::default();
     let mut program = Program::start(&disk, 0);
-    ["a", "b"].iter().for_each(|key| program.put(key, "1"));
+    ["a", "b", "c"].iter().for_each(|key| program.put(key, "1"));
+    program.keep(1).unwrap();
+    let mut program = Program::start(&disk, 10);
+    program.put("a", "2");
+    program.values.complete(|key| key == "a");
+    assert!(!program.values.was_read());
+    program.keep(1).unwrap();
+    assert!(program.values.was_read());
+    assert_eq!(
+        (program.given(), disk.names()),
+        (vec!["a=1".into(), "b=1".into(), "c=1".into()], names(&["a", "b", "c"]))
+    );
+    program.values.change([("c".to_owned(), KeptChange::Remove)]);
+    program.keep(1).unwrap();
+    assert_eq!(disk.names(), ["a", "b"]);
+    // The same when it was lost, and is there again.
+    let there = disk.memory();
+    disk.is.store(GONE, Ordering::SeqCst);
+    program.put("d", "1");
+    assert!(program.keep(1).is_err());
+    *lock(&disk.memory) = there;
+    program.keep(11).unwrap();
+    assert_eq!(disk.names(), ["a", "b", "d"]);
+    // The first whole list that can be compared with it has the rest go.
+    let mut program = Program::start(&disk, 30);
+    program.keep(1).unwrap();
+    assert_eq!(program.given(), ["a=2", "b=1", "d=1"]);
+    program.values.complete(|key| key == "a");
+    program.keep(1).unwrap();
+    assert_eq!(disk.names(), ["a"]);
+}
+
+#[test]
+fn what_went_before_it_was_read_is_not_given_and_goes() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    ["a", "b", "c"].iter().for_each(|key| program.put(key, "1"));
     program.keep(1).unwrap();
     let mut program = Program::start(&disk, 10);
     program.put("a", "2");
     program.values.complete(|_| true);
+    ["a", "b"].iter().for_each(|key| program.remove(key));
     program.keep(1).unwrap();
-    assert_eq!((program.given(), disk.names()), (vec!["a=1".into(), "b=1".into()], vec!["a".to_owned()]));
+    assert_eq!((program.given(), disk.names()), (names(&["c=1"]), names(&["c"])));
+}
+
+#[test]
+fn what_comes_and_goes_is_not_remembered_without_end_whether_it_can_be_written_or_read_or_not() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    program.put("a", "1");
+    program.keep(1).unwrap();
+    disk.is.store(FULL, Ordering::SeqCst);
+    for key in 0..1000 {
+        program.put(&format!("{key}"), "1");
+        program.remove(&format!("{key}"));
+        program.remove(&format!("never {key}"));
+    }
+    program.remove("a");
+    assert_eq!(program.values.unsaved(), ["a"]);
+
+    disk.is.store(WELL, Ordering::SeqCst);
+    let mut program = Program::start(&disk, 10);
+    program.values.complete(|_| true);
+    for key in 0..100_100 {
+        program.remove(&format!("{key}"));
+    }
+    program.remove("a");
+    assert_eq!(program.values.unsaved().len(), 100_000);
+    program.keep(1).unwrap();
+    // It went, which nobody knows any more: it is served of no value then.
+    assert_eq!((program.given(), program.values.unsaved()), (vec![], vec![]));
+}
+
+#[test]
+fn values_are_read_though_what_is_said_of_all_of_them_is_damaged_and_age_all_the_same() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    ["a", "b"].iter().for_each(|key| program.put(key, "1"));
+    program.keep(1).unwrap();
+    let owner = disk.memory().list("xds-relay/v1/owner/").unwrap().entries.remove(0);
+    let _ = disk.memory().commit(&[Op::put(owner.key, "damaged")], &[]).unwrap();
+    let mut program = Program::start(&disk, 10);
+    program.keep(1).unwrap();
+    assert_eq!((program.given(), program.state.damaged()), (names(&["a=1", "b=1"]), 1));
+    assert_eq!(program.values.stale_since(), Some(1_700_000_001));
     let mut program = Program::start(&disk, 20);
     program.keep(1).unwrap();
-    assert_eq!(program.given(), ["a=2"]);
+    assert_eq!((program.given().len(), program.state.damaged()), (2, 0));
+    let mut program = Program::start(&disk, 20 + 9 * DAY);
+    program.keep(1).unwrap();
+    assert_eq!((program.given(), disk.names()), (vec![], vec![]));
+}
+
+/// Of what was never whole nobody may say that it is all there was.
+#[test]
+fn that_all_was_heard_is_known_after_a_restart_even_of_nothing_and_not_before_it_is_written() {
+    for keys in [&["a", "b"][..], &[]] {
+        let disk = Disk::default();
+        let mut program = Program::start(&disk, 0);
+        keys.iter().for_each(|key| program.put(key, "1"));
+        program.keep(1).unwrap();
+        let mut program = Program::start(&disk, 10);
+        program.keep(1).unwrap();
+        assert!(!program.values.was_complete());
+        program.values.complete(|_| true);
+        let mut unwritten = Program::start(&disk, 20);
+        unwritten.keep(1).unwrap();
+        assert!(!unwritten.values.was_complete());
+        program.keep(11).unwrap();
+        for days in [1, 7, 13] {
+            let mut program = Program::start(&disk, days * DAY);
+            program.keep(1).unwrap();
+            assert!(program.values.was_complete(), "{keys:?} after {days} days");
+        }
+    }
+}
+
+#[test]
+fn what_is_much_is_all_once_all_of_it_is_written() {
+    let disk = Disk::default();
+    let mut program = Program::start(&disk, 0);
+    let put = |key: usize| (format!("{key:05}"), KeptChange::Put(KeptValue::new("1", "")));
+    program.values.change((0..30_000).map(put));
+    program.values.complete(|_| true);
+    let mut seen = Vec::new();
+    for at in 1..3 {
+        program.keep(1).unwrap();
+        let mut next = Program::start(&disk, at);
+        next.keep(0).unwrap();
+        seen.push((next.given().len() == 30_000, next.values.was_complete()));
+    }
+    assert_eq!(seen, [(false, false), (true, true)]);
 }
 
 #[test]

@@ -19,6 +19,8 @@ struct Flaky {
     is_away: Arc<AtomicBool>,
     /// Who asks waits for as long as this is locked.
     hangs: Arc<Mutex<()>>,
+    /// When it was asked first.
+    asked: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Flaky {
@@ -38,6 +40,7 @@ impl Flaky {
 
 impl Store for Flaky {
     fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+        lock(&self.asked).get_or_insert_with(Instant::now);
         drop(lock(&self.hangs));
         self.reached()?.list(prefix)
     }
@@ -148,6 +151,31 @@ fn who_says_nothing_has_a_moment_before_what_was_kept_is_served() {
     let (_following, heard) = follow_keeping(&store, Some(&open(&disk)));
     assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Remembered(names(&["a"])));
     assert!(began.elapsed() >= GRACE);
+    drop(silence);
+    until(&heard, &Heard::Names(names(&["a"])));
+}
+
+#[test]
+fn the_moment_begins_when_it_is_asked_which_is_once_what_was_kept_is_read() {
+    let (store, disk) = (Flaky::default(), Memory::default());
+    store.put("a");
+    let state = open(&disk);
+    let (following, heard) = follow_keeping(&store, Some(&state));
+    until(&heard, &Heard::Names(names(&["a"])));
+    state.keep(&[], Instant::now(), SystemTime::now()).unwrap();
+    drop(following);
+
+    *lock(&store.asked) = None;
+    let hangs = store.hangs.clone();
+    let silence = lock(&hangs);
+    let identities = Identities::new(vec![None], None, String::new());
+    let state = Arc::new(State::later(move || Ok(disk.clone()), identities, None, Instant::now(), SystemTime::now()));
+    let (_following, heard) = follow_keeping(&store, Some(&state));
+    // So long a disk takes to read it.
+    assert_eq!(heard.recv_timeout(Duration::from_millis(500)), Err(RecvTimeoutError::Timeout));
+    state.keep(&[], Instant::now(), SystemTime::now()).unwrap();
+    until(&heard, &Heard::Remembered(names(&["a"])));
+    assert!(lock(&store.asked).is_some_and(|asked| asked.elapsed() >= GRACE));
     drop(silence);
     until(&heard, &Heard::Names(names(&["a"])));
 }

@@ -41,6 +41,14 @@ impl Disk {
         Self::of(self.store.clone(), None)
     }
 
+    /// The same as another relay finds it, that has not read it yet.
+    pub(super) fn unread(&self) -> Self {
+        let identities = Identities::new(vec![None], None, String::new());
+        let store = self.store.clone();
+        let state = State::later(move || Ok(store.clone()), identities, None, Instant::now(), SystemTime::now());
+        Self { store: self.store.clone(), state: Arc::new(state), server: self.server }
+    }
+
     pub(super) fn keeper(&self) -> Keeper {
         Keeper::new(self.state.clone(), 0, "kube", [self.server.to_owned()])
     }
@@ -56,17 +64,17 @@ impl Disk {
         entries.into_iter().map(|entry| (named(&entry.key), entry.revision)).collect()
     }
 
-    fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         self.written().into_iter().map(|(name, _)| name).collect()
     }
 
-    fn follows(&self, cluster: &Cluster) -> World {
+    pub(super) fn follows(&self, cluster: &Cluster) -> World {
         World::keeping(cluster.clone(), Kubernetes::in_cluster(), &["mesh"], Some(self))
     }
 }
 
 /// A cluster with these, which were heard and kept before it and the relay went.
-async fn kept(names: &[&str]) -> (Cluster, Disk) {
+pub(super) async fn kept(names: &[&str]) -> (Cluster, Disk) {
     let (cluster, disk) = (Cluster::default(), Disk::new());
     names.iter().for_each(|name| cluster.cluster(name, 1));
     let world = disk.follows(&cluster);
@@ -76,7 +84,7 @@ async fn kept(names: &[&str]) -> (Cluster, Disk) {
     (cluster, disk)
 }
 
-fn all(names: &[&str]) -> Vec<(String, u32)> {
+pub(super) fn all(names: &[&str]) -> Vec<(String, u32)> {
     names.iter().map(|name| ((*name).to_owned(), 1)).collect()
 }
 
@@ -236,9 +244,6 @@ async fn nothing_is_served_of_what_another_place_had() {
         assert_eq!(world.seen.served(), None);
         assert!(world.seen.trouble().unwrap().contains("nothing is known"));
     }
-    // Of a namespace that is there as before it is served, whatever came beside.
-    let more = World::keeping(cluster.clone(), both(), &["mesh", "other"], Some(&disk.restarted()));
-    more.serves(&[("a", 1)]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -379,36 +384,4 @@ async fn what_rotted_on_the_disk_is_left_out_and_comes_again() {
     disk.save();
     let world = disk.restarted().follows(&cluster);
     world.serves(&[("a", 1), ("b", 1)]).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_can_be_read_late_is_served_then_and_counts_for_nothing_once_all_was_heard() {
-    let (cluster, disk) = kept(&["a", "b"]).await;
-    let later = || {
-        let identities = Identities::new(vec![None], None, String::new());
-        let store = disk.store.clone();
-        let state = State::later(move || Ok(store.clone()), identities, None, Instant::now(), SystemTime::now());
-        Disk { store: disk.store.clone(), state: Arc::new(state), server: disk.server }
-    };
-    let late = later();
-    let world = late.follows(&cluster);
-    sleep(2 * GRACE).await;
-    assert_eq!(world.seen.served(), None);
-    late.save();
-    assert_eq!(world.seen.served(), Some(all(&["a", "b"])));
-    drop(world);
-
-    cluster.state().is_away = false;
-    cluster.delete("mesh", "a");
-    cluster.apply("mesh", "b", 0, &[("a.yaml", "no: resource")]);
-    cluster.cluster("c", 1);
-    let late = later();
-    let world = late.follows(&cluster);
-    world.until(|world| world.seen.is_all()).await;
-    assert_eq!(world.seen.served(), Some(all(&["c"])));
-    late.save();
-    // But for the last good value of what is bad.
-    world.serves(&[("b", 1), ("c", 1)]).await;
-    late.save();
-    assert_eq!(late.names(), ["b/a.yaml", "c/a.yaml"]);
 }
