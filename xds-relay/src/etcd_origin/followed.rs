@@ -48,17 +48,22 @@ fn identity(origin: &str, etcd: &EtcdConfig) -> [String; 4] {
 mod tests {
     use super::*;
 
-    fn of(name: &str, etcd: &str) -> [String; 4] {
+    fn written(name: &str, etcd: &str) -> EtcdConfig {
         let text = format!("origins: [{{ name: {name}, etcd: {{ {etcd} }} }}]");
         let config = Config::parse("relay.yaml", &text).unwrap();
-        identity(&config.origins[0].name, config.origins[0].kind.etcd().unwrap().0)
+        config.origins[0].kind.etcd().unwrap().0.clone()
+    }
+
+    fn of(name: &str, etcd: &str) -> [String; 4] {
+        identity(name, &written(name, etcd))
     }
 
     #[test]
     fn keys_are_of_another_origin_by_its_name_its_members_and_its_prefix_and_by_nothing_else() {
         let is = of("kv", "endpoints: ['a:1', 'b:1'], prefix: p/");
         assert_eq!(is, of("kv", "endpoints: ['b:1', 'a:1'], prefix: p/"));
-        assert_eq!(is, of("kv", "endpoints: ['a:1', 'b:1'], prefix: p/, user: { name: u, password_file: f }"));
+        let asks = written("kv", "endpoints: ['a:1', 'b:1'], prefix: p/").with_user("u", "f");
+        assert_eq!(is, identity("kv", &asks));
         for other in [
             of("other", "endpoints: ['a:1', 'b:1'], prefix: p/"),
             of("kv", "endpoints: ['a:1'], prefix: p/"),
