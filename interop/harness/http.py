@@ -13,9 +13,10 @@ class Response(NamedTuple):
     headers: dict
 
 
-def get(port, path="/", timeout=5, host=None):
+def get(port, path="/", timeout=5, host=None, method="GET"):
     """The response, whatever its status."""
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"host": host} if host else {})
+    headers = {"host": host} if host else {}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers, method=method)
     try:
         with urllib.request.urlopen(request, timeout=timeout) as response:
             return Response(response.status, response.read().decode(), response.headers)

@@ -18,7 +18,7 @@ CLUSTERS, LISTENERS, VERSIONS = 7, 9, 4
 
 @scenario(client=(DELTA, SOTW), needs_relay=True)
 def all_listeners_serve_each_snapshot_and_nobody_listens_after_an_interrupt(bed, client):
-    """`TestSnapshotCacheSingleEnvoyAndXdsRelayServer`. Where the original stops serving for a page, this one says why it does not."""
+    """`TestSnapshotCacheSingleEnvoyAndXdsRelayServer`. Where the original stops listening for a page, this one says that it is not ready."""
     ports = [free_port() for _ in range(LISTENERS)]
     backends = [bed.http_backend(f"version {version}") for version in range(VERSIONS)]
     origin = bed.origin(snapshot(ports, backends[0]))
@@ -30,8 +30,11 @@ def all_listeners_serve_each_snapshot_and_nobody_listens_after_an_interrupt(bed,
             until(f"{port} serves {version}", lambda p=port, v=version: get(p).body == f"version {v}", within=20)
     check(json.loads(relay.page("/cache"))["Cache"], "the page of the original has nothing")
     equal(get(relay.admin, "/ready").status, 200, "whether it is ready")
-    refused = get(relay.admin, "/ready/false")
-    equal((refused.status, "SIGTERM" in refused.body), (501, True), "what is said of a page that drains")
+    equal(get(relay.admin, "/ready/false").status, 405, "a page that somebody looks at changes nothing")
+    for state, ready in (("false", 503), ("true", 200)):
+        equal(get(relay.admin, f"/ready/{state}", method="POST").status, 200, f"what comes of /ready/{state}")
+        equal(get(relay.admin, "/readyz").status, ready, "whether it is ready then")
+    check(json.loads(relay.page("/cache"))["Cache"], "the page of the original has nothing")
     relay.process.child.send_signal(signal.SIGINT)
     until("the relay has ended", lambda: not relay.process.alive(), within=15)
     check(not listens(relay.port) and not listens(relay.admin), "somebody listens still")
