@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 # Origins of the matrix; without a relay the client's own protocol is the only one there is.
 ORIGINS = ("delta", "sotw")
+# Clients that need a Node.
+NODE_CLIENTS = ("grpc_js_plain", "grpc_js_xdstp")
 
 SCENARIOS = []
 
@@ -70,5 +72,7 @@ def cases(direct, browser, node):
             axes["origin"] = ("direct",)
         for values in itertools.product(*axes.values()):
             arguments = dict(zip(axes, values, strict=True))
+            if not node and arguments.get("client") in NODE_CLIENTS:
+                continue
             labels = [f"{value}_origin" if axis == "origin" else str(value) for axis, value in arguments.items()]
             yield Case("/".join([entry.function.__name__, *labels]), entry, arguments)

@@ -5,14 +5,14 @@ from harness.envoy import VARIANTS
 from harness.etcd import Etcd
 from harness.polling import throughout, until
 from harness.registry import ORIGINS, scenario
-from setups import CLIENTS, GRPC, serving
+from setups import GRPC, WITH_NODE, serving
 from tests.chain import nothing_was_removed
 
 # How long a client, and the relay, may take to find out that who was away is there again: they back off.
 RETURN = 40.0
 
 
-@scenario(client=CLIENTS, origin=ORIGINS, needs_relay=True, waits=True)
+@scenario(client=WITH_NODE, origin=ORIGINS, needs_relay=True, waits=True)
 def a_relay_that_was_killed_serves_on_what_it_knew_while_its_origin_is_dead(bed, client, origin):
     """No request of who is served fails; nothing is said to be gone; what the origin has after its return is used."""
     setup = serving(bed, client, origin, state={"path": "state"}, share_by=["cluster"])
