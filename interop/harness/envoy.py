@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from harness.http import get
-from harness.polling import until
+from harness.polling import equal, until
 from harness.processes import Process, free_port
 
 # The wheel installs a launcher in Python; the binary itself is what has the process id we want.
@@ -71,6 +71,12 @@ class Envoy:
         """Ends it."""
         if self.process is not None:
             self.process.kill()
+
+
+def nothing_was_removed(envoy):
+    """What Envoy counted, of clusters and listeners; a gRPC client has no such count."""
+    for stat in ("cluster_manager.cluster_removed", "listener_manager.listener_removed"):
+        equal(envoy.stat(stat), 0, stat)
 
 
 def bootstrap(variant, admin, xds_port, node, cluster, locators, tls=None):

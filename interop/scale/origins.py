@@ -6,19 +6,18 @@ import yaml
 
 from ads.types import CLUSTER
 from harness.bed import AUTHORITY
-from harness.envoy import DELTA
+from harness.envoy import DELTA, nothing_was_removed
 from harness.etcd import Etcd
 from harness.polling import equal, until
 from harness.processes import free_port
 from harness.registry import scenario
 from harness.relay import run_once
 from mesh import envoy_mesh, grpc_mesh, xdstp
-from tests.chain import nothing_was_removed
 
 KEYS = "mesh/"
 
 
-@scenario(needs_relay=True, needs_programs=True)
+@scenario(needs_relay=True, needs_programs=True, waits=True)
 def an_origin_in_etcd_loses_one_leader_after_the_other_under_traffic(bed):
     """What is put before another member leads, or as soon as one does, reaches Envoy and gRPC; no request fails, and nothing
     is said to be gone."""

@@ -23,7 +23,7 @@ def serving(bed, **how):
     return fleet, envoys
 
 
-@scenario(origin=("files", "etcd"), needs_relay=True, needs_programs=True)
+@scenario(origin=("files", "etcd"), needs_relay=True, needs_programs=True, waits=True)
 def what_any_canary_refuses_halts_on_all_relays_and_envoys_may_move(bed, origin):
     """Each relay has canaries; only those of one refuse, and it is the other one that publishes. What there is is in files, or
     in etcd, where the tool puts it."""
@@ -84,7 +84,7 @@ def takes_over(fleet, at, since):
     print(f"       another relay published after {took:.1f} s")
 
 
-@scenario(needs_relay=True, needs_programs=True)
+@scenario(needs_relay=True, needs_programs=True, waits=True)
 def etcd_loses_its_leader_its_quorum_and_its_past(bed):
     """What Envoys have is served all along; what is ordered meanwhile holds, and what was ordered is not forgotten."""
     fleet, envoys = serving(bed)
@@ -120,7 +120,7 @@ def etcd_loses_its_leader_its_quorum_and_its_past(bed):
     fleet.nothing_was_taken()
 
 
-@scenario(needs_relay=True, needs_programs=True)
+@scenario(needs_relay=True, needs_programs=True, waits=True)
 def relays_that_start_while_etcd_is_away_serve_what_they_served_last(bed):
     """All of etcd is stopped, and both relays are killed and start again: Envoys that are new are served, too. Etcd wants
     certificates and a password of them."""
@@ -145,7 +145,7 @@ def relays_that_start_while_etcd_is_away_serve_what_they_served_last(bed):
     fleet.nothing_was_taken()
 
 
-@scenario(needs_relay=True, needs_programs=True)
+@scenario(needs_relay=True, needs_programs=True, waits=True)
 def a_relay_that_is_cut_off_serves_what_it_knows(bed):
     """The relay that publishes is cut off from etcd for longer than its lease: another one publishes, and no two at once."""
     fleet, envoys = serving(bed)
@@ -166,7 +166,7 @@ def a_relay_that_is_cut_off_serves_what_it_knows(bed):
     fleet.nothing_was_taken()
 
 
-@scenario(needs_relay=True, needs_programs=True)
+@scenario(needs_relay=True, needs_programs=True, waits=True)
 def a_relay_that_was_stopped_and_goes_on_publishes_nothing_late(bed):
     """The relay that publishes is stopped for longer than its lease; meanwhile another one publishes, and what the first had in
     hand when it goes on is not done."""
@@ -185,7 +185,7 @@ def a_relay_that_was_stopped_and_goes_on_publishes_nothing_late(bed):
     fleet.nothing_was_taken()
 
 
-@scenario(needs_relay=True, needs_programs=True)
+@scenario(needs_relay=True, needs_programs=True, waits=True)
 def what_etcd_has_forgotten_is_read_anew(bed):
     """Two of three members are dead, and when they are back etcd is compacted while a relay is cut off: it cannot hear what was done."""
     fleet, envoys = serving(bed)

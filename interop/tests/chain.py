@@ -2,7 +2,7 @@
 
 from ads.types import CLUSTER
 from harness.bed import upstream
-from harness.envoy import DELTA, SOTW, VARIANTS
+from harness.envoy import DELTA, SOTW, VARIANTS, nothing_was_removed
 from harness.polling import equal, until
 from harness.registry import ORIGINS, scenario
 from mesh import static_cluster, xdstp
@@ -32,12 +32,6 @@ def chain(bed, protocol, relays, cables=None, **settings):
         return relays[-1].port
 
     return front
-
-
-def nothing_was_removed(client):
-    """What Envoy counted; a gRPC client has no such count."""
-    for stat in ("cluster_manager.cluster_removed", "listener_manager.listener_removed"):
-        equal(client.stat(stat), 0, stat)
 
 
 @scenario(client=CLIENTS, origin=ORIGINS, needs_relay=True, waits=True)

@@ -2,13 +2,12 @@
 
 from harness.bed import upstream
 from harness.certificates import Authority, Files, spiffe
-from harness.envoy import DELTA, SOTW
+from harness.envoy import DELTA, SOTW, nothing_was_removed
 from harness.polling import check, equal, throughout, until
 from harness.processes import free_port
 from harness.registry import scenario
 from mesh import EnvoyMesh, grpc_mesh
 from setups import GRPC
-from tests.chain import nothing_was_removed
 from tests.tls import for_grpc, identity
 
 ALL = [{"match": {"spiffe": [spiffe("*")]}}]

@@ -7,14 +7,13 @@ import subprocess
 import yaml
 
 from ads.types import ENDPOINTS, PREFIX
-from harness.envoy import VARIANTS
+from harness.envoy import VARIANTS, nothing_was_removed
 from harness.http import get
 from harness.polling import check, equal, throughout, until
 from harness.processes import Process, free_port
 from harness.registry import scenario
 from harness.relay import run_once
 from mesh import envoy_mesh
-from tests.chain import nothing_was_removed
 from tests.last_known_good import all_is_kept, counted
 
 KEYS = "mesh/"

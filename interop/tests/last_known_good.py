@@ -1,12 +1,11 @@
 """A relay that keeps what its origins said dies without a word, and is started again while its origin is dead."""
 
 from harness.bed import upstream
-from harness.envoy import VARIANTS
+from harness.envoy import VARIANTS, nothing_was_removed
 from harness.etcd import Etcd
 from harness.polling import throughout, until
 from harness.registry import ORIGINS, scenario
 from setups import GRPC, WITH_NODE, serving
-from tests.chain import nothing_was_removed
 
 # How long a client, and the relay, may take to find out that who was away is there again: they back off.
 RETURN = 40.0

@@ -3,12 +3,11 @@
 from ads.types import CLUSTER
 from harness.bed import upstream
 from harness.certificates import Authority, Files, spiffe
-from harness.envoy import DELTA
+from harness.envoy import DELTA, nothing_was_removed
 from harness.polling import check, equal, until
 from harness.processes import free_port
 from harness.registry import scenario
 from mesh import envoy_mesh, grpc_mesh, static_cluster, xdstp
-from tests.chain import nothing_was_removed
 from tests.tls import credentials, for_grpc, identity, secured_origin
 
 APART = "apart"

@@ -4,13 +4,12 @@ import time
 
 from ads.types import CLUSTER
 from harness.bed import upstream
-from harness.envoy import VARIANTS
+from harness.envoy import VARIANTS, nothing_was_removed
 from harness.polling import check, equal, until
 from harness.registry import scenario
 from harness.service import Service
 from mesh import xdstp
 from setups import CLIENTS, serving
-from tests.chain import nothing_was_removed
 
 REPLICAS = 2
 DELAY, DRAIN = 1.5, 3.0
