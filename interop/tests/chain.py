@@ -93,7 +93,7 @@ def another_is_served(bed, relays):
     until("another client is served", served, within=RETURN)
 
 
-@scenario(client=VARIANTS, needs_relay=True, alone=True)
+@scenario(client=VARIANTS, needs_relay=True, waits=True)
 def a_large_answer_comes_whole_through_relays(bed, client):
     """A relay's own server answers in pieces: the one behind it takes none of them for the end."""
     relays, cables = [], []

@@ -58,7 +58,7 @@ class Fleet:
         return self.relay.count("downstream_requests_total")
 
 
-@scenario(client=(DELTA, SOTW, GRPC), needs_relay=True)
+@scenario(client=(DELTA, SOTW, GRPC), needs_relay=True, waits=True)
 def who_is_denied_a_name_is_told_once_and_keeps_what_he_has(bed, client):
     """Rules become others under traffic: one identity may not ask for endpoints any more. It is told once, and so is who comes
     with it then; who had some serves on with them, and another identity is not concerned. Then all may again."""

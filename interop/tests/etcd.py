@@ -64,7 +64,7 @@ class Etcd:
         return {"name": "kv", "etcd": {"endpoints": [self.endpoint], "prefix": KEYS}, "authorities": ["authority"]}
 
 
-@scenario(client=VARIANTS, needs_relay=True, needs_programs=True)
+@scenario(client=VARIANTS, needs_relay=True, needs_programs=True, waits=True)
 def a_client_has_what_people_and_ci_put(bed, client):
     """Through each of two relays. A bad value changes nothing, and etcd's end does not either, for who comes then, too."""
     first, second, port = bed.http_backend("first"), bed.http_backend("second"), free_port()
@@ -97,7 +97,7 @@ def a_client_has_what_people_and_ci_put(bed, client):
     equal(envoy.stat("cluster_manager.cds.update_rejected"), 0, "the clusters that Envoy rejected")
 
 
-@scenario(client=VARIANTS, needs_relay=True, needs_programs=True)
+@scenario(client=VARIANTS, needs_relay=True, needs_programs=True, waits=True)
 def a_relay_that_was_killed_serves_what_a_dead_etcd_had(bed, client):
     """To an Envoy that is new, and to one that was there. A value that was bad before does not harm
     either; and what is put once etcd is back is used, and nothing said to be gone."""

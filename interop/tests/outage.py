@@ -98,7 +98,7 @@ def a_client_that_was_cut_off_catches_up(bed, client):
     setup.reaches("second", within=RETURN)
 
 
-@scenario(client=(DELTA, GLOBS))
+@scenario(client=(DELTA, GLOBS), waits=True)
 def envoy_forgets_a_cluster_that_went_while_it_was_cut_off(bed, client):
     """Envoy says which old-style resources it has, but not which members of a glob: those that have gone lately are
     named to everyone who subscribes to it on a new stream."""

@@ -70,7 +70,7 @@ class Traffic:
         equal(self.raw.arrivals, {ONE: 1}, "how often came what that has")
 
 
-@scenario(needs_relay=True)
+@scenario(needs_relay=True, waits=True)
 def another_configuration_counts_under_traffic(bed):
     """Rules, certificates, the origin's address and its certificates are others, by SIGHUP or as the file is another one: no
     request fails, and no stream ends but that of who may not be there any more."""

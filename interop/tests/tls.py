@@ -136,7 +136,7 @@ def an_origin_that_cannot_be_trusted_is_not_asked(bed, wrong):
         until("clusters arrive once the relay trusts it", lambda: client.names(CLUSTER), within=20)
 
 
-@scenario(client=(DELTA, GRPC), needs_relay=True)
+@scenario(client=(DELTA, GRPC), needs_relay=True, waits=True)
 def an_origin_comes_back_with_other_certificates_under_traffic(bed, client):
     """Another authority vouches for the origin, and for the relay towards it: the next connection goes by its files."""
     before, after = Authority("before"), Authority("after")
