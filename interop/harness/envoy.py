@@ -61,6 +61,10 @@ class Envoy:
         """The names of the clusters in use that came over xDS."""
         return {entry["cluster"]["name"] for entry in self.dump("dynamic_active_clusters")}
 
+    def active(self):
+        """How many they are: where they are many, to list them all is work for Envoy."""
+        return self.stat("cluster_manager.active_clusters") - 1
+
     def dump(self, resource, *more):
         """The entries of one field of its configuration dump."""
         return json.loads(get(self.admin, f"/config_dump?{'&'.join([f'resource={resource}', *more])}").body).get(

@@ -17,6 +17,8 @@ REPORTS = {
     "transport_api_version": "V3",
     "grpc_services": [{"envoy_grpc": {"cluster_name": "xds"}}],
 }
+# How long a client may take to find out that the relay is there again.
+RETURN = 40.0
 LOOKED_AT = {
     "timeout": "1s",
     "interval": "0.2s",
@@ -29,7 +31,7 @@ ACKED, NACKED = (config_dump_shared_pb2.ClientResourceStatus.Value(status) for s
 HEALTHY = "cluster.relay.membership_healthy"
 
 
-@scenario(client=(DELTA, SOTW), needs_relay=True)
+@scenario(client=(DELTA, SOTW), needs_relay=True, waits=True)
 def loads_health_and_what_clients_have_are_told(bed, client):
     """By an Envoy and a gRPC client: their load reports reach the origin; Envoy looks at the relay's health; and CSDS, read by gRPC's own
     stubs, says of both what they accepted and what Envoy rejects, in its words."""
@@ -52,6 +54,9 @@ def loads_health_and_what_clients_have_are_told(bed, client):
     for node, each in (("envoy", envoy), ("grpc", caller)):
         until(f"the origin is told of loads by {node}", lambda node=node, each=each: each.request() and served(origin, node))
     equal(bed.relay.count("load_report_streams"), 2, "the streams of load reports")
+    bed.relay.restart()
+    before = len(origin.events("load", node="envoy"))
+    until("Envoy goes on with them", lambda: len(origin.events("load", node="envoy")) > before, within=RETURN)
 
     until("Envoy finds the relay healthy", lambda: envoy.stat(HEALTHY) == 1)
     get(bed.relay.admin, "/ready/false", method="POST")

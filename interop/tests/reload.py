@@ -3,13 +3,16 @@
 from ads.types import CLUSTER
 from harness.bed import upstream
 from harness.certificates import Authority, Files, spiffe
-from harness.envoy import DELTA, nothing_was_removed
-from harness.polling import check, equal, until
+from harness.envoy import DELTA, GLOBS, VARIANTS, nothing_was_removed
+from harness.polling import check, equal, throughout, until
 from harness.processes import free_port
 from harness.registry import scenario
 from mesh import envoy_mesh, grpc_mesh, static_cluster, xdstp
+from setups import GRPC_XDSTP, serving
 from tests.tls import credentials, for_grpc, identity, secured_origin
 
+# How long the relay may take to find out that an origin is there: it backs off.
+RETURN = 40.0
 APART = "apart"
 ONE = xdstp(CLUSTER, "one", APART)
 PEERS = ("relay", "origin", "envoy", "grpc", "raw", "stranger")
@@ -105,3 +108,27 @@ def another_configuration_counts_under_traffic(bed):
     nothing_was_removed(traffic.envoy)
     opened = len(traffic.streams) + len((stranger, known))
     equal(relay.count("downstream_streams_opened_total"), opened, "the streams that clients opened")
+
+
+@scenario(client=(GLOBS, GRPC_XDSTP), needs_relay=True, waits=True)
+def an_authority_becomes_another_origins_under_traffic(bed, client):
+    """The other one is dead when it is told of, and takes over as it comes; then it is gone from the configuration, and the authority
+    is the default origin's again. No request fails, nothing is removed, and the client's stream stays."""
+    setup = serving(bed, client, "delta")
+    relay, streams = bed.relay, bed.relay.clients()
+    load = bed.load(setup.client, "first", "second")
+    other = bed.origin(setup.resources_for(setup.second), name="other")
+    other.kill()
+    mine = upstream(setup.origin, authorities=())
+    relay.configure(origins=[mine, upstream(other)])
+    throughout("requests reach the first backend", lambda: setup.client.request() == "first", 2.0)
+    other.start()
+    setup.reaches("second", within=RETURN)
+    relay.configure(origins=[mine])
+    setup.reaches("first")
+    setup.move()
+    setup.reaches("second")
+    load.none_failed()
+    equal(relay.clients(), streams, "the streams of clients")
+    if client in VARIANTS:
+        nothing_was_removed(setup.client)
