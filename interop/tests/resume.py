@@ -57,7 +57,7 @@ def restart_before(bed, envoy, source, mesh, more, pace):
     load.none_failed()
 
 
-@scenario(client=VARIANTS, needs_relay=True, waits=True)
+@scenario(client=VARIANTS, needs_relay=True, alone=True)
 def a_slow_link_takes_nothing_away(bed, client):
     """What is still on its way is not gone."""
     mesh, more, source = with_ballast(bed, client, MANY, BALLAST)
