@@ -67,9 +67,8 @@ class Envoy:
 
     def dump(self, resource, *more):
         """The entries of one field of its configuration dump."""
-        return json.loads(get(self.admin, f"/config_dump?{'&'.join([f'resource={resource}', *more])}").body).get(
-            "configs", []
-        )
+        path = f"/config_dump?{'&'.join([f'resource={resource}', *more])}"
+        return json.loads(get(self.admin, path, timeout=30).body).get("configs", [])
 
     def kill(self):
         """Ends it."""
