@@ -16,7 +16,7 @@ process is controlled by JSON objects on its standard input, one a line, each an
                              "silent": true  takes requests and says nothing
                              "refuse": true  ends every stream at once, as a balancer does that has nobody behind it
 
-It says {"ready": true} first and leaves when its input ends.
+It takes load reports, too. It says {"ready": true} first and leaves when its input ends.
 """
 
 import argparse
@@ -30,12 +30,15 @@ from pathlib import Path
 
 import grpc
 from envoy.service.discovery.v3 import ads_pb2_grpc
+from envoy.service.load_stats.v3 import lrs_pb2, lrs_pb2_grpc
 
 from ads.catalogue import Interest, read
 from ads.stream import Stream
 from ads.trace import Trace
 
 END = object()
+# How often it wants to be told of loads, in milliseconds.
+REPORTED_EVERY = 200
 
 
 class Views:
@@ -156,6 +159,28 @@ class Origin(ads_pb2_grpc.AggregatedDiscoveryServiceServicer):
         return None
 
 
+class Loads(lrs_pb2_grpc.LoadReportingServiceServicer):
+    """Who is told of loads: wants to hear of all clusters, and writes down what comes."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    async def StreamLoadStats(self, requests, context):
+        """One client's reports."""
+        node = None
+        async for report in requests:
+            if node is None:
+                node = report.node.id
+                answer = lrs_pb2.LoadStatsResponse(send_all_clusters=True)
+                answer.load_reporting_interval.FromMilliseconds(REPORTED_EVERY)
+                yield answer
+            served = {
+                stats.cluster_name: sum(place.total_successful_requests for place in stats.upstream_locality_stats)
+                for stats in report.cluster_stats
+            }
+            self.trace.event("load", node=node, served=served)
+
+
 async def main(options):
     """Serves until standard input ends."""
     trace = Trace(options.trace)
@@ -163,6 +188,7 @@ async def main(options):
     origin = Origin(options, Views(options.file, dict(view.split("=", 1) for view in options.view)), trace)
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", -1)])
     ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(origin, server)
+    lrs_pb2_grpc.add_LoadReportingServiceServicer_to_server(Loads(trace), server)
     if options.tls:
         certificate, key, ca = (Path(file).read_bytes() for file in options.tls)
         # Whoever shows no certificate that is vouched for is not spoken to.

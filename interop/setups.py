@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from harness.bed import AUTHORITY
 from harness.cable import Cable
 from harness.envoy import VARIANTS
+from harness.grpc_client import C_CORE, NODE
 from harness.polling import until
 from harness.processes import free_port
+from harness.registry import NODE_CLIENTS
 from mesh import EnvoyMesh, envoy_mesh, grpc_mesh, plain, xdstp
 
 GRPC, GRPC_XDSTP = "grpc_plain", "grpc_xdstp"
 CLIENTS = (*VARIANTS, GRPC, GRPC_XDSTP)
+# With those of gRPC for Node, which are left out where there is none.
+WITH_NODE = (*CLIENTS, *NODE_CLIENTS)
 
 
 @dataclass
@@ -43,7 +47,8 @@ def serving(bed, client, origin, **relay):
     """A client of any kind that serves."""
     if client in VARIANTS:
         return envoy_serving(bed, client, origin, **relay)
-    return grpc_serving(bed, origin, xdstp if client == GRPC_XDSTP else plain, **relay)
+    program = NODE if client in NODE_CLIENTS else C_CORE
+    return grpc_serving(bed, origin, xdstp if "xdstp" in client else plain, program=program, **relay)
 
 
 def envoy_serving(bed, variant, protocol, options=(), front=None, within=20, **relay):
@@ -65,13 +70,13 @@ def envoy_serving(bed, variant, protocol, options=(), front=None, within=20, **r
     return setup
 
 
-def grpc_serving(bed, protocol, naming=plain, source="ads", front=None, within=20, **relay):
+def grpc_serving(bed, protocol, naming=plain, source="ads", front=None, within=20, program=C_CORE, **relay):
     """A gRPC client that serves; with `xdstp` names its bootstrap is a federated one."""
     first, second = bed.grpc_backend("first"), bed.grpc_backend("second")
     origin = bed.origin(grpc_mesh(first, naming, source))
     xds_port = front(origin) if front else bed.front(origin, protocol, **relay)
     cable = bed.cable(xds_port)
-    client = bed.grpc_client(cable.port, authority=AUTHORITY if naming is xdstp else None)
+    client = bed.grpc_client(cable.port, authority=AUTHORITY if naming is xdstp else None, program=program)
     setup = Serving(client, origin, xds_port, cable, first, second, lambda port: grpc_mesh(port, naming, source))
     setup.reaches("first", within)
     return setup

@@ -25,7 +25,7 @@ RUN = LOGS / str(os.getpid())
 LOG_TAIL = 25
 JOBS = 2 * (os.cpu_count() or 1)
 PICTURES = HERE / "pictures"
-WAITING_JOBS = 5 * (os.cpu_count() or 1)
+WAITING_JOBS = 7 * (os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)

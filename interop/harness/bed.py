@@ -4,7 +4,7 @@ from harness.backends import GrpcBackend, HttpBackend
 from harness.browser import Browser
 from harness.cable import Cable
 from harness.envoy import Envoy
-from harness.grpc_client import GrpcClient
+from harness.grpc_client import C_CORE, GrpcClient
 from harness.grpc_js import GrpcJs
 from harness.load import Load
 from harness.origin import Origin
@@ -67,12 +67,20 @@ class Bed:
         return self.started(Envoy(self.folder, name, variant, xds_port, listener_port, node, cluster, locators, more, tls))
 
     def grpc_client(
-        self, xds_port, authority=None, node="grpc", cluster="mesh", target="xds:///service", fallback=None, tls=None
+        self,
+        xds_port,
+        authority=None,
+        node="grpc",
+        cluster="mesh",
+        target="xds:///service",
+        fallback=None,
+        tls=None,
+        program=C_CORE,
     ):
         """A started gRPC client; `fallback` is the port of its second server, and `tls` has the files of gRFC A65."""
         name = f"grpc-{len(self.cleanups)}"
         ports = [port for port in (xds_port, fallback) if port is not None]
-        return self.started(GrpcClient(self.folder, name, ports, node, cluster, authority, target, tls))
+        return self.started(GrpcClient(self.folder, name, ports, node, cluster, authority, target, tls, program))
 
     def grpc_js(self):
         """gRPC for Node, started: clients and a server."""

@@ -24,6 +24,7 @@ class Authority:
         """A certificate of somebody on this machine, and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = [x509.DNSName(name), x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        names.append(x509.UniformResourceIdentifier(spiffe(name)))
         made = builder(named(name), self.name, key, ago=3 if expired else 1)
         made = made.add_extension(x509.SubjectAlternativeName(names), critical=False)
         private = key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
@@ -59,6 +60,11 @@ class Files:
     def ca(self):
         """The path of who vouches for them."""
         return str(self.link / "ca.pem")
+
+
+def spiffe(name):
+    """What its certificate says somebody is (SPIFFE)."""
+    return f"spiffe://interop/{name}"
 
 
 def named(name):

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from harness.http import get
-from harness.polling import until
+from harness.polling import equal, until
 from harness.processes import Process, free_port
 
 # The wheel installs a launcher in Python; the binary itself is what has the process id we want.
@@ -61,16 +61,25 @@ class Envoy:
         """The names of the clusters in use that came over xDS."""
         return {entry["cluster"]["name"] for entry in self.dump("dynamic_active_clusters")}
 
+    def active(self):
+        """How many they are: where they are many, to list them all is work for Envoy."""
+        return self.stat("cluster_manager.active_clusters") - 1
+
     def dump(self, resource, *more):
         """The entries of one field of its configuration dump."""
-        return json.loads(get(self.admin, f"/config_dump?{'&'.join([f'resource={resource}', *more])}").body).get(
-            "configs", []
-        )
+        path = f"/config_dump?{'&'.join([f'resource={resource}', *more])}"
+        return json.loads(get(self.admin, path, timeout=30).body).get("configs", [])
 
     def kill(self):
         """Ends it."""
         if self.process is not None:
             self.process.kill()
+
+
+def nothing_was_removed(envoy):
+    """What Envoy counted, of clusters and listeners; a gRPC client has no such count."""
+    for stat in ("cluster_manager.cluster_removed", "listener_manager.listener_removed"):
+        equal(envoy.stat(stat), 0, stat)
 
 
 def bootstrap(variant, admin, xds_port, node, cluster, locators, tls=None):

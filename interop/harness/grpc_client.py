@@ -7,22 +7,24 @@ from pathlib import Path
 
 from harness.processes import LineProcess
 
-PROGRAM = Path(__file__).parent.parent / "grpc_caller.py"
+ROOT = Path(__file__).parent.parent
+C_CORE = [sys.executable, ROOT / "grpc_caller.py"]
+NODE = ["node", ROOT / "grpc_js" / "caller.js"]
 
 
 class GrpcClient:
-    """A C-core channel to an `xds:` target."""
+    """A channel to an `xds:` target, of gRPC's C core or of gRPC for Node."""
 
-    def __init__(self, folder, name, xds_ports, node, cluster, authority, target, tls=None):
+    def __init__(self, folder, name, xds_ports, node, cluster, authority, target, tls=None, program=C_CORE):
         self.name, self.folder, self.target = name, folder, target
         self.bootstrap = bootstrap(xds_ports, node, cluster, authority, tls)
-        self.process = None
+        self.program, self.process = program, None
 
     def start(self):
         """Starts it; nothing is asked for before the first call."""
         environment = os.environ | {"GRPC_XDS_BOOTSTRAP_CONFIG": json.dumps(self.bootstrap)}
         log = self.folder / f"{self.name}.log"
-        self.process = LineProcess(self.name, [sys.executable, PROGRAM, self.target], log, environment=environment)
+        self.process = LineProcess(self.name, [*self.program, self.target], log, environment=environment)
 
     def request(self):
         """One call through it: the backend's tag."""
@@ -46,7 +48,8 @@ def bootstrap(xds_ports, node, cluster, authority, tls=None):
         }
         for port in xds_ports
     ]
-    document = {"xds_servers": servers, "node": {"id": node, "cluster": cluster}}
+    # gRPC for Node wants a locality.
+    document = {"xds_servers": servers, "node": {"id": node, "cluster": cluster, "locality": {}}}
     if authority:
         template = f"xdstp://{authority}/envoy.config.listener.v3.Listener/%s"
         document["authorities"] = {authority: {"xds_servers": servers}}

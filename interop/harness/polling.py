@@ -2,6 +2,9 @@
 
 import time
 
+# In seconds.
+MOMENT = 2.0
+
 
 class Unmet(AssertionError):
     """What a test waited for did not come about."""
@@ -9,7 +12,8 @@ class Unmet(AssertionError):
 
 def until(what, condition, within=10.0):
     """Polls until the condition gives something true, and gives that back. An exception counts as "not yet"."""
-    end = time.monotonic() + within
+    begun = time.monotonic()
+    end = begun + within
     while True:
         try:
             last = condition()
@@ -19,7 +23,8 @@ def until(what, condition, within=10.0):
             last = error
         if time.monotonic() > end:
             raise Unmet(f"not within {within:g} s: {what}; last: {brief(last)}")
-        time.sleep(0.02)
+        # What takes longer than a moment is not looked at as often.
+        time.sleep(0.02 if time.monotonic() - begun < MOMENT else 0.05)
 
 
 def throughout(what, condition, seconds):

@@ -83,7 +83,8 @@ class LineProcess(Process):
         super().__init__(*arguments, **keywords)
         self.answers = queue.Queue()
         threading.Thread(target=self.read, daemon=True).start()
-        self.answer(within=20)
+        # Importing gRPC is work, and the machine may be busy.
+        self.answer(within=60)
 
     def read(self):
         """Passes on lines, so that waiting for one can be bounded."""

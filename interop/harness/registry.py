@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 # Origins of the matrix; without a relay the client's own protocol is the only one there is.
 ORIGINS = ("delta", "sotw")
+# Clients that need a Node. They take long to start, so each is run for one kind of origin.
+NODE_CLIENTS = ("grpc_js_plain", "grpc_js_xdstp")
 
 SCENARIOS = []
 
@@ -70,5 +72,8 @@ def cases(direct, browser, node):
             axes["origin"] = ("direct",)
         for values in itertools.product(*axes.values()):
             arguments = dict(zip(axes, values, strict=True))
+            by_node = arguments.get("client") in NODE_CLIENTS
+            if by_node and (not node or arguments.get("origin", ORIGINS[0]) not in (ORIGINS[0], "direct")):
+                continue
             labels = [f"{value}_origin" if axis == "origin" else str(value) for axis, value in arguments.items()]
             yield Case("/".join([entry.function.__name__, *labels]), entry, arguments)

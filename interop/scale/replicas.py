@@ -1,145 +1,21 @@
-"""Two relays that have their releases in a cluster of etcd, and Envoys that serve and may move from one to the other."""
+"""Two relays that have their releases in a cluster of etcd, and clients that serve and may move from one to the other."""
 
-import json
-import os
 import signal
-import tempfile
 import time
 
-import yaml
-
-from harness.envoy import DELTA
-from harness.etcd import Etcd
 from harness.polling import check, equal, throughout, until
-from harness.processes import free_port
 from harness.registry import scenario
-from harness.relay import run_once
-from mesh import envoy_mesh, static_cluster
+from scale.fleet import Fleet, have, revision
 
-HOLD = "600s"
 # How long a relay that publishes may be gone before another one does.
 TAKES_OVER = 5.0
+# For how long one is cut off from etcd: for many leases.
+CUT_OFF = 61
 
 
-class Fleet:
-    """Relays of the same files and the same etcd, and Envoys at them that take requests all the time."""
-
-    def __init__(self, bed, members=3, relays=2):
-        self.bed = bed
-        self.etcd = bed.started(Etcd(bed.folder, members))
-        self.cables = [[bed.cable(client) for client, _ in self.etcd.ports] for _ in range(relays)]
-        # All Envoys listen there: a connection is taken by any of them.
-        self.port = free_port()
-        self.mesh = envoy_mesh(DELTA, self.port, backend=bed.http_backend("served"))
-        self.directory = bed.folder / "resources"
-        self.directory.mkdir()
-        self.envoys, self.leads = [], []
-        self.write(1)
-        self.relays = [self.relay(at) for at in range(relays)]
-
-    def write(self, number, bad=False):
-        """What all relays are to serve: a listener that Envoy refuses, if it is bad."""
-        front, *others = self.mesh.resources()
-        if bad:
-            # Both are for everything.
-            front["filter_chains"] *= 2
-        self.replace(yaml.safe_dump({"resources": [front, *others, static_cluster(f"revision-{number}")]}))
-
-    def replace(self, text):
-        """The file is replaced whole."""
-        draft = self.bed.folder / "draft"
-        draft.write_text(text)
-        os.replace(draft, self.directory / "mesh.yaml")
-
-    def relay(self, at):
-        """A running relay that releases to canaries first."""
-        stages = [{"match": {"cluster": "canary"}, "hold": HOLD}, {"percent": 100, "hold": HOLD}]
-        sockets = tempfile.TemporaryDirectory()
-        self.bed.cleanups.append(sockets.cleanup)
-        endpoints = [f"127.0.0.1:{cable.port}" for cable in self.cables[at]]
-        return self.bed.start_relay(
-            [{"name": "files", "files": str(self.directory)}],
-            name=f"relay-{at}",
-            rollout=[{"scope": "old-style", "settle": "200ms", "stages": stages}],
-            state={"path": f"state-{at}", "etcd": {"endpoints": endpoints, "prefix": "fleet/"}},
-            orders=f"unix:{sockets.name}/orders",
-        )
-
-    def envoy(self, at, node, cluster="mesh"):
-        """An Envoy at a relay, by a cable that can lead to another one."""
-        cable = self.bed.cable(self.relays[at].port)
-        envoy = self.bed.envoy(DELTA, cable.port, self.port, node=node, cluster=cluster)
-        self.envoys.append(envoy)
-        self.leads.append(cable)
-        return envoy
-
-    def move(self, envoy, at):
-        """Its next stream is at that relay."""
-        cable = self.leads[self.envoys.index(envoy)]
-        cable.to_port = self.relays[at].port
-        cable.cut()
-        cable.mend()
-
-    def order(self, at, *arguments, expect=0, why=("--by", "interop", "--why", "a test")):
-        """What comes of an order at that relay, by the tool."""
-        relay = self.relays[at]
-        code, said = run_once(self.bed.tool_binary, "relay", "--admin", f"127.0.0.1:{relay.admin}", *arguments, *why)
-        equal(code, expect, f"{' '.join(arguments)}: {said}")
-        return said
-
-    def told(self, at):
-        """What that relay says of the one scope."""
-        [told] = json.loads(self.relays[at].page("/api/v1/releases"))["scopes"]
-        return told
-
-    def candidate(self, at):
-        """The release on its way, as that relay sees it."""
-        return self.told(at).get("candidate") or {}
-
-    def publisher(self):
-        """Which of the relays publishes."""
-        publisher = self.told(0)["publisher"]
-        instances = [json.loads(relay.page("/api/v1/releases"))["instance"] for relay in self.relays]
-        return instances.index(publisher)
-
-    def agree(self, within=10):
-        """Waits until all relays say the same of the releases."""
-
-        def same():
-            first, *others = [self.told(at) for at in range(len(self.relays))]
-            keys = ("stable", "frozen", "publisher", "refused")
-            stages = [(told.get("candidate") or {}).get("stage") for told in (first, *others)]
-            return len(set(stages)) == 1 and all(first.get(key) == other.get(key) for other in others for key in keys)
-
-        until("the relays agree", same, within)
-
-    def serves(self):
-        """Requests, from now on, by all Envoys that are there."""
-        self.load = self.bed.load(self.envoys[0], "served")
-
-    def nothing_was_taken(self):
-        """No Envoy lost its listener, and no request failed."""
-        for envoy in self.envoys:
-            equal(envoy.stat("listener_manager.listener_removed"), 0, f"the listeners that {envoy.name} lost")
-        self.load.none_failed()
-
-
-def have(number, envoys):
-    """They all have this revision, and a listener."""
-    until(f"all have revision {number}", lambda: all(revision(envoy) == number for envoy in envoys), within=30)
-    for envoy in envoys:
-        until("it listens", lambda envoy=envoy: envoy.stat("listener_manager.total_listeners_active") == 1)
-
-
-def revision(envoy):
-    """That of what it has; none while it has none, or two."""
-    names = [name for name in envoy.clusters() if name.startswith("revision-")]
-    return int(names[0].removeprefix("revision-")) if len(names) == 1 else None
-
-
-def serving(bed):
-    """Two relays with a canary each, which take requests."""
-    fleet = Fleet(bed)
+def serving(bed, **how):
+    """Two relays with a canary each, which take requests, and a gRPC client each."""
+    fleet = Fleet(bed, **how)
     envoys = [fleet.envoy(at, f"canary-{at}", "canary") for at in range(2)]
     have(1, envoys)
     fleet.agree()
@@ -147,10 +23,11 @@ def serving(bed):
     return fleet, envoys
 
 
-@scenario(needs_relay=True, needs_programs=True, alone=True)
-def what_any_canary_refuses_halts_on_all_relays_and_envoys_may_move(bed):
-    """Each relay has canaries; only those of one refuse, and it is the other one that publishes."""
-    fleet = Fleet(bed)
+@scenario(origin=("files", "etcd"), needs_relay=True, needs_programs=True, waits=True)
+def what_any_canary_refuses_halts_on_all_relays_and_envoys_may_move(bed, origin):
+    """Each relay has canaries; only those of one refuse, and it is the other one that publishes. What there is is in files, or
+    in etcd, where the tool puts it."""
+    fleet = Fleet(bed, origin=origin)
     canaries = [fleet.envoy(at, f"canary-{at}", "canary") for at in range(2)]
     others = [fleet.envoy(at, f"other-{at}") for at in range(2)]
     have(1, fleet.envoys)
@@ -190,19 +67,24 @@ def another_relay_publishes_within_five_seconds_of_a_crash(bed):
     fleet.relays[dead].kill()
     killed = time.monotonic()
     fleet.move(envoys[dead], left)
-    instance = json.loads(fleet.relays[left].page("/api/v1/releases"))["instance"]
     fleet.write(2)
-    until("the other one publishes", lambda: fleet.told(left)["publisher"] == instance, within=20)
-    took = time.monotonic() - killed
-    check(took < TAKES_OVER, f"another relay published after {took:.1f} s")
-    print(f"       another relay published {took:.1f} s after the crash")
+    takes_over(fleet, left, killed)
     have(2, envoys)
     fleet.relays[dead].start()
     fleet.agree()
     fleet.nothing_was_taken()
 
 
-@scenario(needs_relay=True, needs_programs=True, alone=True)
+def takes_over(fleet, at, since):
+    """Waits until that relay publishes, in time."""
+    instance = fleet.instance(at)
+    until("the other one publishes", lambda: fleet.told(at)["publisher"] == instance, within=20)
+    took = time.monotonic() - since
+    check(took < TAKES_OVER, f"another relay published after {took:.1f} s")
+    print(f"       another relay published after {took:.1f} s")
+
+
+@scenario(needs_relay=True, needs_programs=True, waits=True)
 def etcd_loses_its_leader_its_quorum_and_its_past(bed):
     """What Envoys have is served all along; what is ordered meanwhile holds, and what was ordered is not forgotten."""
     fleet, envoys = serving(bed)
@@ -238,10 +120,11 @@ def etcd_loses_its_leader_its_quorum_and_its_past(bed):
     fleet.nothing_was_taken()
 
 
-@scenario(needs_relay=True, needs_programs=True, alone=True)
+@scenario(needs_relay=True, needs_programs=True, waits=True)
 def relays_that_start_while_etcd_is_away_serve_what_they_served_last(bed):
-    """All of etcd is stopped, and both relays are killed and start again: Envoys that are new are served, too."""
-    fleet, envoys = serving(bed)
+    """All of etcd is stopped, and both relays are killed and start again: Envoys that are new are served, too. Etcd wants
+    certificates and a password of them."""
+    fleet, envoys = serving(bed, secured=True)
     fleet.etcd.stop_all()
     for at, relay in enumerate(fleet.relays):
         relay.kill()
@@ -262,27 +145,31 @@ def relays_that_start_while_etcd_is_away_serve_what_they_served_last(bed):
     fleet.nothing_was_taken()
 
 
-@scenario(needs_relay=True, needs_programs=True, alone=True)
+@scenario(needs_relay=True, needs_programs=True, waits=True)
 def a_relay_that_is_cut_off_serves_what_it_knows(bed):
     """The relay that publishes is cut off from etcd for longer than its lease: another one publishes, and no two at once."""
     fleet, envoys = serving(bed)
     cut = fleet.publisher()
     for cable in fleet.cables[cut]:
         cable.cut()
+    takes_over(fleet, 1 - cut, time.monotonic())
     fleet.write(2)
     have(2, [envoys[1 - cut]])
-    throughout("who is cut off serves what there was", lambda: revision(envoys[cut]) == 1, 20)
+    late = fleet.envoy(cut, "late", "canary")
+    have(1, [late])
+    throughout("who is cut off serves what there was", lambda: all(revision(envoy) == 1 for envoy in (envoys[cut], late)), CUT_OFF)
     fleet.move(envoys[cut], 1 - cut)
     have(2, envoys)
     for cable in fleet.cables[cut]:
         cable.mend()
     fleet.agree(within=30)
+    have(2, [late])
     fleet.move(envoys[cut], cut)
     throughout("it has the same there", lambda: revision(envoys[cut]) == 2, 3)
     fleet.nothing_was_taken()
 
 
-@scenario(needs_relay=True, needs_programs=True, alone=True)
+@scenario(needs_relay=True, needs_programs=True, waits=True)
 def a_relay_that_was_stopped_and_goes_on_publishes_nothing_late(bed):
     """The relay that publishes is stopped for longer than its lease; meanwhile another one publishes, and what the first had in
     hand when it goes on is not done."""
@@ -301,7 +188,7 @@ def a_relay_that_was_stopped_and_goes_on_publishes_nothing_late(bed):
     fleet.nothing_was_taken()
 
 
-@scenario(needs_relay=True, needs_programs=True, alone=True)
+@scenario(needs_relay=True, needs_programs=True, waits=True)
 def what_etcd_has_forgotten_is_read_anew(bed):
     """Two of three members are dead, and when they are back etcd is compacted while a relay is cut off: it cannot hear what was done."""
     fleet, envoys = serving(bed)

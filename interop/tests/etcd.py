@@ -7,14 +7,13 @@ import subprocess
 import yaml
 
 from ads.types import ENDPOINTS, PREFIX
-from harness.envoy import VARIANTS
+from harness.envoy import VARIANTS, nothing_was_removed
 from harness.http import get
 from harness.polling import check, equal, throughout, until
 from harness.processes import Process, free_port
 from harness.registry import scenario
 from harness.relay import run_once
 from mesh import envoy_mesh
-from tests.chain import nothing_was_removed
 from tests.last_known_good import all_is_kept, counted
 
 KEYS = "mesh/"
@@ -65,7 +64,7 @@ class Etcd:
         return {"name": "kv", "etcd": {"endpoints": [self.endpoint], "prefix": KEYS}, "authorities": ["authority"]}
 
 
-@scenario(client=VARIANTS, needs_relay=True, needs_programs=True)
+@scenario(client=VARIANTS, needs_relay=True, needs_programs=True, waits=True)
 def a_client_has_what_people_and_ci_put(bed, client):
     """Through each of two relays. A bad value changes nothing, and etcd's end does not either, for who comes then, too."""
     first, second, port = bed.http_backend("first"), bed.http_backend("second"), free_port()
@@ -98,7 +97,7 @@ def a_client_has_what_people_and_ci_put(bed, client):
     equal(envoy.stat("cluster_manager.cds.update_rejected"), 0, "the clusters that Envoy rejected")
 
 
-@scenario(client=VARIANTS, needs_relay=True, needs_programs=True)
+@scenario(client=VARIANTS, needs_relay=True, needs_programs=True, waits=True)
 def a_relay_that_was_killed_serves_what_a_dead_etcd_had(bed, client):
     """To an Envoy that is new, and to one that was there. A value that was bad before does not harm
     either; and what is put once etcd is back is used, and nothing said to be gone."""

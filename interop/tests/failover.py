@@ -3,11 +3,10 @@
 import json
 
 from harness.bed import AUTHORITY
-from harness.envoy import DELTA, GLOBS, SOTW, VARIANTS
+from harness.envoy import DELTA, GLOBS, SOTW, VARIANTS, nothing_was_removed
 from harness.polling import equal, throughout, until
 from harness.registry import ORIGINS, scenario
 from setups import GRPC, GRPC_XDSTP, serving
-from tests.chain import nothing_was_removed
 
 # How long the relay may take to find out that who was away is there again: it backs off.
 RETURN = 40.0

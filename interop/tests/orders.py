@@ -99,7 +99,7 @@ def people_stop_a_bad_push_and_go_back_with_the_origin_dead(bed, client):
     check(all(word in said for word in ("frozen", "rolled back", "unfrozen", "promoted", "interop (uid ")), said)
 
 
-@scenario(needs_relay=True, needs_programs=True, alone=True)
+@scenario(needs_relay=True, needs_programs=True, waits=True)
 def twenty_envoys_are_in_the_same_stages_on_two_relays(bed):
     """What Envoy refuses reaches the canaries of both; what is good reaches as many of all as are said, and the same on both."""
     push = Push(bed, DELTA)

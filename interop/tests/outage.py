@@ -5,7 +5,7 @@ from harness.envoy import DELTA, GLOBS, VARIANTS
 from harness.polling import equal, throughout, until
 from harness.registry import ORIGINS, scenario
 from mesh import static_cluster, xdstp
-from setups import CLIENTS, GRPC, envoy_serving, serving
+from setups import CLIENTS, GRPC, WITH_NODE, envoy_serving, serving
 
 # How long a client, and the relay, may take to find out that the origin is there again: they back off.
 RETURN = 40.0
@@ -22,7 +22,7 @@ def traffic_survives_the_origins_death(bed, client, origin):
     setup.reaches("second", within=RETURN)
 
 
-@scenario(client=CLIENTS, origin=ORIGINS, needs_relay=True)
+@scenario(client=WITH_NODE, origin=ORIGINS, needs_relay=True)
 def a_client_started_while_the_origin_is_dead_serves(bed, client, origin):
     """The same node as a client before it gets what that one had."""
     setup = serving(bed, client, origin)
@@ -87,7 +87,7 @@ def a_resumed_upstream_stream_resends_nothing(bed):
     equal(sorted(first["resources"]), names, "what the origin sent at first")
 
 
-@scenario(client=CLIENTS)
+@scenario(client=WITH_NODE)
 def a_client_that_was_cut_off_catches_up(bed, client):
     """What changed while the client could not hear of it reaches traffic when it is back."""
     setup = serving(bed, client, "delta")
@@ -98,7 +98,7 @@ def a_client_that_was_cut_off_catches_up(bed, client):
     setup.reaches("second", within=RETURN)
 
 
-@scenario(client=(DELTA, GLOBS))
+@scenario(client=(DELTA, GLOBS), waits=True)
 def envoy_forgets_a_cluster_that_went_while_it_was_cut_off(bed, client):
     """Envoy says which old-style resources it has, but not which members of a glob: those that have gone lately are
     named to everyone who subscribes to it on a new stream."""

@@ -109,7 +109,7 @@ def a_server_of_snapshots_that_says_nothing_of_a_name_is_told_apart_from_one_tha
     until("it comes", lambda: watch.versions().keys() == {"there", "not there"})
 
 
-@scenario(protocol=PROTOCOLS, needs_programs=True)
+@scenario(protocol=PROTOCOLS, needs_programs=True, waits=True)
 def what_there_is_is_had_once_from_who_is_there(bed, protocol):
     """`xds get` by a bootstrap: it ends with 0, with 1 if a name is not there, with 3 if nobody is."""
     name, glob = xdstp(CLUSTER, "web"), xdstp(CLUSTER, "*")

@@ -1,10 +1,8 @@
 """A relay that lost everything comes back before clients that hold everything: nothing is taken away from them."""
 
-import json
-
-from ads.types import CLUSTER
+from ads.types import CLUSTER, PREFIX
 from harness.envoy import DELTA, SOTW, VARIANTS
-from harness.polling import equal, throughout, until
+from harness.polling import check, equal, throughout, until
 from harness.processes import free_port
 from harness.registry import ORIGINS, scenario
 from mesh import envoy_mesh, static_cluster
@@ -32,9 +30,7 @@ def with_ballast(bed, variant, many, ballast=0):
 
 def held(relay):
     """How many clusters the relay holds."""
-    scopes = json.loads(relay.page("/config_dump"))["scopes"]
-    kinds = [kind for scope in scopes for kind in scope["types"] if kind["type_url"] == CLUSTER]
-    return sum(len(kind["resources"]) for kind in kinds)
+    return relay.count("resources", f'type="{CLUSTER.removeprefix(PREFIX)}"')
 
 
 def nothing_was_removed(envoy, but=0):
@@ -46,7 +42,7 @@ def nothing_was_removed(envoy, but=0):
 def restart_before(bed, envoy, source, mesh, more, pace):
     """Restarts the relay under traffic, before an origin that answers at this pace; waits until Envoy takes changes."""
     many = len(more) + 1
-    until("Envoy has all clusters", lambda: len(envoy.clusters()) == many, within=30)
+    until("Envoy has all clusters", lambda: envoy.active() == many, within=30)
     until("requests reach the backend", lambda: envoy.request() == "first", within=20)
     load = bed.load(envoy, "first")
     pace()
@@ -54,8 +50,9 @@ def restart_before(bed, envoy, source, mesh, more, pace):
     until("the relay has all clusters again", lambda: held(bed.relay) == many, within=60)
     later = static_cluster(mesh.naming(CLUSTER, "later"))
     source.update([*more, later, *mesh.resources()])
-    until("Envoy takes changes", lambda: later["name"] in envoy.clusters(), within=RETURN)
+    until("Envoy takes changes", lambda: envoy.active() == many + 1, within=RETURN)
     nothing_was_removed(envoy)
+    check(later["name"] in envoy.clusters(), "the cluster that came is another one")
     equal(len(envoy.clusters()), many + 1, "the clusters that Envoy has")
     load.none_failed()
 

@@ -4,13 +4,12 @@ import time
 
 from ads.types import CLUSTER
 from harness.bed import upstream
-from harness.envoy import VARIANTS
+from harness.envoy import VARIANTS, nothing_was_removed
 from harness.polling import check, equal, until
 from harness.registry import scenario
 from harness.service import Service
 from mesh import xdstp
-from setups import CLIENTS, serving
-from tests.chain import nothing_was_removed
+from setups import WITH_NODE, serving
 
 REPLICAS = 2
 DELAY, DRAIN = 1.5, 3.0
@@ -19,7 +18,7 @@ RETURN = 40.0
 STREAMS = 20
 
 
-@scenario(client=CLIENTS, needs_relay=True, waits=True)
+@scenario(client=WITH_NODE, needs_relay=True, waits=True)
 def relays_are_restarted_one_after_the_other(bed, client):
     """No request fails, nothing is removed, each relay ends in time, and who holds everything is sent nothing again."""
     relays = []

@@ -10,7 +10,7 @@ from mesh import static_cluster, xdstp
 MANY = 2500
 
 
-@scenario(interest=("wildcard", "glob", "both"), needs_relay=True)
+@scenario(interest=("wildcard", "glob", "both"), needs_relay=True, waits=True)
 def many_removals_at_once_end_no_stream(bed, interest):
     """Who was up to date before a change is told all of it, however large it is."""
     name = (lambda name: name) if interest == "wildcard" else (lambda name: xdstp(CLUSTER, name))

@@ -29,9 +29,15 @@ def said(relay):
     return relay.log.read_text().splitlines()
 
 
-def secured_origin(bed, resources, files):
+def secured_origin(bed, resources, files, **keywords):
     """An origin, which is gRPC for Python, that wants certificates."""
-    return bed.origin(resources, options=["--tls", *files.of("origin"), files.ca])
+    return bed.origin(resources, options=["--tls", *files.of("origin"), files.ca], **keywords)
+
+
+def for_grpc(files, name="client"):
+    """By which files a gRPC client speaks, in the words of gRFC A65."""
+    certificate, key = files.of(name)
+    return {"ca_certificate_file": files.ca, "certificate_file": certificate, "private_key_file": key}
 
 
 def credentials(trusts, shows=None, name="client"):
@@ -63,9 +69,7 @@ def certificates_are_replaced_under_traffic(bed, client):
     def another():
         if is_envoy:
             return bed.envoy(DELTA, relay.port, port, tls=(theirs.ca, *theirs.of("client")))
-        certificate, key = theirs.of("client")
-        tls = {"ca_certificate_file": theirs.ca, "certificate_file": certificate, "private_key_file": key}
-        return bed.grpc_client(relay.port, tls=tls)
+        return bed.grpc_client(relay.port, tls=for_grpc(theirs))
 
     serving = another()
     until("a request reaches the first backend", lambda: serving.request() == "first", within=20)
@@ -132,7 +136,7 @@ def an_origin_that_cannot_be_trusted_is_not_asked(bed, wrong):
         until("clusters arrive once the relay trusts it", lambda: client.names(CLUSTER), within=20)
 
 
-@scenario(client=(DELTA, GRPC), needs_relay=True)
+@scenario(client=(DELTA, GRPC), needs_relay=True, waits=True)
 def an_origin_comes_back_with_other_certificates_under_traffic(bed, client):
     """Another authority vouches for the origin, and for the relay towards it: the next connection goes by its files."""
     before, after = Authority("before"), Authority("after")

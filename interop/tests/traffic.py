@@ -7,7 +7,7 @@ from harness.envoy import DELTA, GLOBS, VARIANTS
 from harness.polling import check, equal, until
 from harness.registry import ORIGINS, scenario
 from mesh import plain, xdstp
-from setups import CLIENTS, envoy_serving, grpc_serving, serving
+from setups import WITH_NODE, envoy_serving, grpc_serving, serving
 
 # Envoy waits 15 s for what it is not told of. This is far from that.
 PROMPTLY = 1.0
@@ -28,7 +28,7 @@ def grpc_reaches_its_backend(bed, names, source, origin):
     grpc_serving(bed, origin, {"plain": plain, "xdstp": xdstp}[names], source)
 
 
-@scenario(client=CLIENTS, origin=ORIGINS)
+@scenario(client=WITH_NODE, origin=ORIGINS)
 def an_endpoint_change_reaches_traffic(bed, client, origin):
     """Only the ClusterLoadAssignment changes."""
     setup = serving(bed, client, origin)
