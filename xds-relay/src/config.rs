@@ -21,6 +21,7 @@ mod address;
 mod aggregation;
 mod bootstrap;
 mod cidr;
+mod client_limits;
 mod clients;
 mod environment;
 mod error;
@@ -51,6 +52,7 @@ mod traces;
 mod values;
 mod written;
 
+pub(crate) use self::client_limits::ClientLimit;
 #[cfg(feature = "file-origin")]
 pub(crate) use self::environment::Filled;
 pub(crate) use self::environment::fill_in;
@@ -60,6 +62,7 @@ pub use self::{
     aggregation::{Aggregation, Unmatched},
     bootstrap::{Bootstrap, BootstrapNote},
     cidr::Cidr,
+    client_limits::ClientLimits,
     clients::{ClientMatch, ClientRule},
     error::ConfigError,
     etcd::{Etcd, EtcdUser},

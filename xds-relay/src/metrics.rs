@@ -14,6 +14,7 @@ use prometheus::{
 };
 use xds_transport::Protocol;
 
+mod client_limits;
 mod denial;
 mod downstream;
 mod heard;
@@ -84,6 +85,7 @@ pub struct Metrics {
     downstream_streams: IntGaugeVec,
     downstream_loops: IntCounter,
     downstream_refused: IntCounterVec,
+    client_refused: IntCounterVec,
     downstream_denied: IntCounterVec,
     downstream: TypedCounters,
     latencies: latencies::Latencies,
@@ -152,6 +154,12 @@ impl Metrics {
                 "downstream_refused_total",
                 "Streams and connections that were refused or ended because of a limit, and connections that became full.",
                 &["limit"],
+            ),
+            client_refused: counters(
+                &registry,
+                "client_refused_total",
+                "Streams that were refused or ended because of a limit of one client, by the position of its rule.",
+                &["rule", "limit"],
             ),
             downstream_denied: counters(
                 &registry,

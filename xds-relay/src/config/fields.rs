@@ -31,7 +31,9 @@ pub(super) const FIELDS: &[&str] = &[
 pub(super) const ADMIN_FIELDS: &[&str] = &["address", "token", "write_token", "tls"];
 pub(super) const ORDERS_FIELDS: &[&str] = &["address", "token", "tls"];
 pub(super) const CLIENT_FIELDS: &[&str] =
-    &["match", "nodes", "clusters", "types", "names", "wildcard", "client_status"];
+    &["match", "nodes", "clusters", "types", "names", "wildcard", "client_status", "limits"];
+pub(super) const CLIENT_LIMIT_FIELDS: &[&str] =
+    &["streams", "new_streams_per_second", "load_report_streams", "groups", "authorities", "names"];
 pub(super) const MATCH_FIELDS: &[&str] = &["san", "spiffe", "cidr", "token", "unix", "any"];
 pub(super) const AGGREGATION_FIELDS: &[&str] = &["rules", "legacy_all_matches", "unmatched"];
 pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets", "etcd", "last_known_good"];
@@ -122,6 +124,7 @@ pub(super) mod tests {
         let yaml::Content::Sequence(clients) = &at(&["clients"]).content else { panic!("a list") };
         has(&clients.iter().collect::<Vec<_>>(), CLIENT_FIELDS);
         has(&clients.iter().filter_map(|rule| rule.entry("match")).collect::<Vec<_>>(), MATCH_FIELDS);
+        has(&clients.iter().filter_map(|rule| rule.entry("limits")).collect::<Vec<_>>(), CLIENT_LIMIT_FIELDS);
         has(&[at(&["aggregation"])], AGGREGATION_FIELDS);
         has(&[at(&["state"])], STATE_FIELDS);
         has(&[at(&["state", "etcd"])], ETCD_FIELDS);
@@ -217,6 +220,7 @@ pub(super) mod tests {
             ("orders.tls.", TLS_FIELDS),
             ("clients[].", CLIENT_FIELDS),
             ("clients[].match.", MATCH_FIELDS),
+            ("clients[].limits.", CLIENT_LIMIT_FIELDS),
             ("aggregation.", AGGREGATION_FIELDS),
             ("state.", STATE_FIELDS),
             ("state.etcd.", ETCD_FIELDS),

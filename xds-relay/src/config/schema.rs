@@ -4,9 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use super::fields::{
-    ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, ETCD_FIELDS, ETCD_USER_FIELDS, FIELDS, HALT_FIELDS,
-    KUBERNETES_FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS, ORDERS_FIELDS, ORIGIN_FIELDS, ORIGIN_TLS_FIELDS,
-    ROLLOUT_FIELDS, STAGE_FIELDS, STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS, TRACES_FIELDS,
+    ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, CLIENT_LIMIT_FIELDS, ETCD_FIELDS, ETCD_USER_FIELDS, FIELDS,
+    HALT_FIELDS, KUBERNETES_FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS, ORDERS_FIELDS, ORIGIN_FIELDS,
+    ORIGIN_TLS_FIELDS, ROLLOUT_FIELDS, STAGE_FIELDS, STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS, TRACES_FIELDS,
 };
 use super::limits::{self, Field, LIMITS};
 use super::{Config, Origin};
@@ -106,6 +106,7 @@ fn of_root(schema: &Schema, field: &str) -> Value {
 fn of_client(schema: &Schema, field: &str) -> Value {
     match field {
         "match" => schema.object("clients[].match.", MATCH_FIELDS, of_match),
+        "limits" => schema.object("clients[].limits.", CLIENT_LIMIT_FIELDS, |_, _| number()),
         "wildcard" | "client_status" => flag(),
         _ => list(text(), 0),
     }

@@ -355,7 +355,7 @@ mod tests {
                 "clients": [
                     { "match": { "san": ["*.x"], "spiffe": ["spiffe://x/**"], "cidr": ["::/0"], "token": file, "unix": true },
                       "nodes": ["a*"], "clusters": ["b"], "types": ["Cluster"], "names": ["x", "xdstp://a/T/*"], "wildcard": true },
-                    { "match": { "any": true }, "names": [] },
+                    { "match": { "any": true }, "names": [], "limits": { "streams": 1, "names": 2 } },
                     { "match": { "any": true } },
                 ],
                 "node": { "id": "i", "cluster": "c", "locality": { "zone": "z" }, "metadata": { "a": [1, true, null, "x"] } },
