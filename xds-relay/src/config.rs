@@ -23,6 +23,7 @@ mod bootstrap;
 mod cidr;
 mod client_limits;
 mod clients;
+mod drift;
 mod environment;
 mod error;
 mod etcd;
@@ -64,6 +65,7 @@ pub use self::{
     cidr::Cidr,
     client_limits::ClientLimits,
     clients::{ClientMatch, ClientRule},
+    drift::Drift,
     error::ConfigError,
     etcd::{Etcd, EtcdUser},
     example_mesh::{EXAMPLE, ExampleMesh},
@@ -163,6 +165,8 @@ pub struct Config {
     pub drain: Duration,
     /// Bounds on what peers may do.
     pub limits: Limits,
+    /// How often it is looked, without being asked for, whether what is served is what origins have.
+    pub drift: Option<Drift>,
     /// Where metrics are sent, beside being looked at.
     pub statsd: Option<Statsd>,
     /// Where the lives of updates are told, if anywhere.

@@ -17,6 +17,7 @@ use xds_transport::Protocol;
 mod client_limits;
 mod denial;
 mod downstream;
+mod drift;
 mod heard;
 mod keyed;
 mod latencies;
@@ -30,6 +31,7 @@ mod traces;
 pub(crate) use self::denial::{AUDIT, Denial};
 pub use self::downstream::DownstreamMetrics;
 use self::downstream::TypedCounters;
+pub use self::drift::DriftGauges;
 pub use self::keyed::KeyedMetrics;
 pub(crate) use self::load_reports::LoadReportStream;
 use self::load_reports::LoadReports;
@@ -108,6 +110,7 @@ pub struct Metrics {
     state_commits: IntCounterVec,
     state_keys: IntCounterVec,
     traces: traces::Traces,
+    drift: drift::Drift,
 }
 
 /// What is counted of one resource type from one origin.
@@ -214,6 +217,7 @@ impl Metrics {
                 &[],
             ),
             traces: traces::Traces::new(&registry),
+            drift: drift::Drift::new(&registry),
             registry,
         }
     }

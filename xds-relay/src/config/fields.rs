@@ -24,6 +24,7 @@ pub(super) const FIELDS: &[&str] = &[
     "drain_delay",
     "drain",
     "limits",
+    "drift",
     "statsd",
     "traces",
     "log",
@@ -43,6 +44,7 @@ pub(super) const KUBERNETES_FIELDS: &[&str] = &["server", "tls", "token_file", "
 pub(super) const ROLLOUT_FIELDS: &[&str] = &["scope", "settle", "stages", "halt", "on_halt", "all_types"];
 pub(super) const STAGE_FIELDS: &[&str] = &["match", "percent", "hold"];
 pub(super) const HALT_FIELDS: &[&str] = &["rejected", "silent", "lost", "check"];
+pub(super) const DRIFT_FIELDS: &[&str] = &["every"];
 pub(super) const STATSD_FIELDS: &[&str] = &["address", "prefix", "interval"];
 pub(super) const TRACES_FIELDS: &[&str] = &["otlp", "one_in"];
 pub(super) const TLS_FIELDS: &[&str] = &["certificate", "key", "client_ca"];
@@ -135,6 +137,7 @@ pub(super) mod tests {
         let yaml::Content::Sequence(stages) = &rollouts[0].entry("stages").unwrap().content else { panic!("a list") };
         has(&stages.iter().collect::<Vec<_>>(), STAGE_FIELDS);
         has(&[rollouts[0].entry("halt").unwrap()], HALT_FIELDS);
+        has(&[at(&["drift"])], DRIFT_FIELDS);
         has(&[at(&["statsd"])], STATSD_FIELDS);
         has(&[at(&["traces"])], TRACES_FIELDS);
         has(&[at(&["node"])], NODE_FIELDS);
@@ -229,6 +232,7 @@ pub(super) mod tests {
             ("rollout[].", ROLLOUT_FIELDS),
             ("rollout[].stages[].", STAGE_FIELDS),
             ("rollout[].halt.", HALT_FIELDS),
+            ("drift.", DRIFT_FIELDS),
             ("statsd.", STATSD_FIELDS),
             ("traces.", TRACES_FIELDS),
             ("node.", NODE_FIELDS),
@@ -249,6 +253,7 @@ pub(super) mod tests {
                 "limits",
                 "aggregation",
                 "state",
+                "drift",
                 "statsd",
                 "traces",
                 "match",

@@ -6,7 +6,7 @@ use crate::config::{ClientLimit, ClientRule};
 
 impl Metrics {
     /// Makes the limits that rules have visible before they are reached.
-    pub(crate) fn declare_client_limits(&self, rules: &[ClientRule]) {
+    pub fn declare_client_limits(&self, rules: &[ClientRule]) {
         for (position, rule) in rules.iter().enumerate() {
             let limited = ClientLimit::ALL.into_iter().filter(|limit| limit.most(&rule.limits).is_some());
             limited.for_each(|limit| _ = self.client_refused.with_label_values(&[&position.to_string(), limit.key()]));

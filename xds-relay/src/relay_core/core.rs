@@ -16,6 +16,7 @@ use crate::metrics::Metrics;
 use crate::relay_core::client_use::ClientUses;
 use crate::relay_core::configured::{Common, Configured};
 use crate::relay_core::counts::Counts;
+use crate::relay_core::drift::DriftSeen;
 use crate::relay_core::lives::Lives;
 use crate::relay_core::loops::Relays;
 use crate::relay_core::node_group::NodeGrouping;
@@ -59,6 +60,8 @@ pub struct RelayCore {
     pub(crate) counts: Counts,
     /// Who else is told how long things take.
     pub(crate) lives: OnceLock<Arc<dyn Lives>>,
+    /// What was seen of drift, where it is looked for.
+    pub(crate) drift_seen: Mutex<Option<DriftSeen>>,
     /// Of the scopes that have any.
     pub(crate) releases: Mutex<Vec<Arc<Releases>>>,
     /// Whether its streams are being ended.
@@ -154,6 +157,7 @@ impl RelayCore {
             metrics,
             counts: Counts::default(),
             lives: OnceLock::new(),
+            drift_seen: Mutex::default(),
             releases: Mutex::default(),
             is_ending: AtomicBool::new(false),
             keeps: config.state.is_some() || state.is_some(),
