@@ -65,8 +65,9 @@ async fn r073_csds_is_a_service_over_a_client() {
     drop(ask);
     assert!(answers.message().await.unwrap().is_none());
 
-    // None are picked, and there is no v2.
-    let picked = ClientStatusRequest { node_matchers: vec![Bytes::new()], ..Default::default() };
+    // What picks clients by what is not known is refused, and there is no v2.
+    let regex = Bytes::from_static(&[10, 2, 42, 0]);
+    let picked = ClientStatusRequest { node_matchers: vec![regex], ..Default::default() };
     let refused = fetch_client_status(channel.clone(), picked.clone()).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
     let mut refused = streamed(&channel, STREAM_METHOD, tokio_stream::once(picked)).await.unwrap();

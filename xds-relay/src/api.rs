@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::certificates::{CertificateState, CertificateStatus};
 pub use self::clients::{
-    Client, ClientCounts, ClientQuery, ClientRow, ClientState, ClientType, Clients, ExplainQuery, Explained, Rejection,
-    RuleExplained,
+    Client, ClientCounts, ClientLimitUse, ClientQuery, ClientRow, ClientState, ClientType, ClientUses, Clients,
+    ExplainQuery, Explained, Rejection, RuleExplained,
 };
 pub use self::drift::{Drift, DriftQuery, Drifts, ScopeDrift};
 pub use self::orders::{Audit, AuditEntry, AuditQuery, OrderDone, Ordered, ReleaseOrder};

@@ -32,6 +32,13 @@ pub(crate) struct Bearers {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Shown([u8; 32]);
 
+impl Shown {
+    /// What tells it from others.
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        self.0
+    }
+}
+
 /// The token that a call carries.
 pub(crate) fn shown(headers: &HeaderMap) -> Option<Shown> {
     let mut said = headers.get_all(header::AUTHORIZATION).into_iter();

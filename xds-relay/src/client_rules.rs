@@ -21,6 +21,14 @@ pub(crate) struct ClientRules(Mutex<Arc<Rules>>);
 /// Rules, in their order; none where all may ask for everything.
 pub(crate) struct Rules(Option<Vec<Known>>);
 
+/// The rule that a client is under.
+#[derive(Clone)]
+pub(crate) struct Under {
+    /// Which of them, from 0.
+    pub(crate) position: usize,
+    pub(crate) rule: Arc<ClientRule>,
+}
+
 struct Known {
     rule: Arc<ClientRule>,
     tokens: Option<Arc<Bearers>>,
@@ -69,7 +77,7 @@ impl Rules {
     ///
     /// # Errors
     /// There is none for it: it is refused, which is counted and said.
-    pub(crate) fn admit(&self, call: &Parts, peer: &str, metrics: &Metrics) -> Result<Option<Arc<ClientRule>>, Status> {
+    pub(crate) fn admit(&self, call: &Parts, peer: &str, metrics: &Metrics) -> Result<Option<Under>, Status> {
         self.of(&Shown::of(call)).inspect_err(|status| {
             metrics.downstream_denied(Denial::Client);
             tracing::warn!(target: AUDIT, %peer, path = call.uri.path(), "a client is denied: {}", status.message());
@@ -80,10 +88,10 @@ impl Rules {
     ///
     /// # Errors
     /// There is none for it.
-    pub(crate) fn of(&self, shown: &Shown) -> Result<Option<Arc<ClientRule>>, Status> {
+    pub(crate) fn of(&self, shown: &Shown) -> Result<Option<Under>, Status> {
         let Some(rules) = &self.0 else { return Ok(None) };
-        if let Some(known) = rules.iter().find(|known| known.is_for(shown)) {
-            return Ok(Some(known.rule.clone()));
+        if let Some(position) = rules.iter().position(|known| known.is_for(shown)) {
+            return Ok(rules.get(position).map(|known| Under { position, rule: known.rule.clone() }));
         }
         let mut tokens = self.tokens().peekable();
         let may_show_one = tokens.peek().is_some() && !tokens.any(|tokens| tokens.accepts(shown.token.as_ref()));

@@ -33,7 +33,7 @@ struct Under {
 impl Under {
     fn admit(&self, call: &Parts) -> Result<(), Status> {
         let (peer, metrics) = (peer(call), self.core.metrics());
-        if self.rules.now().admit(call, &peer, metrics)?.is_none_or(|rule| rule.client_status) {
+        if self.rules.now().admit(call, &peer, metrics)?.is_none_or(|under| under.rule.client_status) {
             return Ok(());
         }
         metrics.downstream_denied(Denial::ClientStatus);

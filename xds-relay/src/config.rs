@@ -21,7 +21,9 @@ mod address;
 mod aggregation;
 mod bootstrap;
 mod cidr;
+mod client_limits;
 mod clients;
+mod drift;
 mod environment;
 mod error;
 mod etcd;
@@ -51,6 +53,7 @@ mod traces;
 mod values;
 mod written;
 
+pub(crate) use self::client_limits::ClientLimit;
 #[cfg(feature = "file-origin")]
 pub(crate) use self::environment::Filled;
 pub(crate) use self::environment::fill_in;
@@ -60,7 +63,9 @@ pub use self::{
     aggregation::{Aggregation, Unmatched},
     bootstrap::{Bootstrap, BootstrapNote},
     cidr::Cidr,
+    client_limits::ClientLimits,
     clients::{ClientMatch, ClientRule},
+    drift::Drift,
     error::ConfigError,
     etcd::{Etcd, EtcdUser},
     example_mesh::{EXAMPLE, ExampleMesh},
@@ -160,6 +165,8 @@ pub struct Config {
     pub drain: Duration,
     /// Bounds on what peers may do.
     pub limits: Limits,
+    /// How often it is looked, without being asked for, whether what is served is what origins have.
+    pub drift: Option<Drift>,
     /// Where metrics are sent, beside being looked at.
     pub statsd: Option<Statsd>,
     /// Where the lives of updates are told, if anywhere.

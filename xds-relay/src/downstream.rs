@@ -9,10 +9,11 @@ use tonic::metadata::MetadataMap;
 use xds_transport::grpc::server::{self, Accept, Accepted, Opened, Service, StreamHandle};
 use xds_transport::server::Stream;
 
-use crate::client_rules::{ClientRules, Shown, peer};
-use crate::config::ClientRule;
+use crate::client_rules::{ClientRules, Shown, Under, peer};
+use crate::config::{ClientLimits, ClientRule};
 use crate::lock::lock;
-use crate::relay_core::{AdmitError, Admitted, RelayCore, Routes, Seen, ServedStream, Share};
+use crate::metrics::AUDIT;
+use crate::relay_core::{AdmitError, Admitted, ClientUse, RelayCore, Routes, Seen, ServedStream, Share};
 
 /// A service that serves every stream that is opened from one relay.
 pub(crate) fn service(core: Arc<RelayCore>, rules: Arc<ClientRules>) -> Service<Downstream> {
@@ -37,19 +38,27 @@ impl Accept for Downstream {
     async fn accept(&self, opened: Opened) -> Result<Accepted<Routes>, Status> {
         let peer = peer(&opened.request);
         let rules = self.rules.now();
-        let rule = Mutex::new(rules.admit(&opened.request, &peer, self.core.metrics())?);
-        let shown = Shown::of(&opened.request);
+        let under = rules.admit(&opened.request, &peer, self.core.metrics())?;
+        let (shown, now) = (Shown::of(&opened.request), Instant::now());
+        let client_use = under.as_ref().map(|under| self.counted(&shown, under, &peer, now)).transpose()?;
         let Opened { request, protocol, wake, handle, .. } = opened;
         let metadata = MetadataMap::from_headers(request.headers);
-        let Admitted { metadata, seen, place, .. } = self.core.admit(Instant::now(), &metadata).map_err(|error| {
-            tracing::warn!(%peer, "a stream is refused: {error}");
-            match error {
-                AdmitError::Limit(_) => Status::resource_exhausted(error.to_string()),
-                _ => Status::failed_precondition(error.to_string()),
+        let admitted = self.core.admit(now, &metadata);
+        let (client_use, Admitted { metadata, seen, place, .. }) = match admitted {
+            Ok(admitted) => (client_use, admitted),
+            Err(error) => {
+                client_use.into_iter().for_each(|client| client.undo(now));
+                tracing::warn!(%peer, "a stream is refused: {error}");
+                return Err(match error {
+                    AdmitError::Limit(_) => Status::resource_exhausted(error.to_string()),
+                    _ => Status::failed_precondition(error.to_string()),
+                });
             }
-        })?;
+        };
+        let (rule, client_use) = (Mutex::new(under.map(|under| under.rule)), client_use.map(Box::new));
         let waker = Waker::from(Arc::new(WakeStream(wake)));
-        let outside = Outside { handle, peer, shown, rules: self.rules.clone(), rule, _seen: seen, _place: place };
+        let outside =
+            Outside { handle, peer, shown, rules: self.rules.clone(), rule, client_use, _seen: seen, _place: place };
         let outside = Arc::new(outside);
         let source = self.core.open_stream(protocol, waker, Some(outside.clone()));
         // Whoever replaced the rules in between looked at the streams that there were.
@@ -57,6 +66,18 @@ impl Accept for Downstream {
             outside.judge().map_err(Status::permission_denied)?;
         }
         Ok(Accepted { source, metadata })
+    }
+}
+
+impl Downstream {
+    /// One more of the streams that its client may have.
+    fn counted(&self, shown: &Shown, under: &Under, peer: &str, now: Instant) -> Result<ClientUse, Status> {
+        let client = shown.identity(&under.rule);
+        let opened = self.core.admit_client((client.clone(), false), (under.position, under.rule.limits), now);
+        opened.map_err(|error| {
+            tracing::warn!(target: AUDIT, %peer, %client, "a stream is refused: {error}");
+            Status::resource_exhausted(error.to_string())
+        })
     }
 }
 
@@ -79,6 +100,8 @@ struct Outside {
     shown: Shown,
     rules: Arc<ClientRules>,
     rule: Mutex<Option<Arc<ClientRule>>>,
+    /// Boxed, as there is none where all may ask for everything.
+    client_use: Option<Box<ClientUse>>,
     _seen: Option<Seen>,
     _place: Share,
 }
@@ -93,9 +116,19 @@ impl ServedStream for Outside {
     }
 
     fn judge(&self) -> Result<(), String> {
-        let rule = self.rules.now().of(&self.shown).map_err(|status| status.message().to_owned())?;
-        *lock(&self.rule) = rule;
+        let under = self.rules.now().of(&self.shown).map_err(|status| status.message().to_owned())?;
+        if let Some(client) = &self.client_use {
+            // Without rules there is no limit left, and what is used counts on for those that may come.
+            let none = (client.rule(), ClientLimits::default());
+            let (position, limits) = under.as_ref().map_or(none, |under| (under.position, under.rule.limits));
+            client.is_under(position, limits);
+        }
+        *lock(&self.rule) = under.map(|under| under.rule);
         Ok(())
+    }
+
+    fn client_use(&self) -> Option<&ClientUse> {
+        self.client_use.as_deref()
     }
 
     fn inspect(&self, look: &mut dyn FnMut(&Stream)) {

@@ -18,6 +18,7 @@ mod connections;
 mod content;
 mod downstream;
 mod drain;
+mod drift;
 mod error;
 mod etcd;
 #[cfg(feature = "file-origin")]

@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use axum::body::Body as AxumBody;
 use bytes::Bytes;
@@ -23,10 +24,10 @@ use xdstp_client::upstream::{Place, Pool};
 
 use self::first_message::Begun;
 use crate::causes::with_causes;
-use crate::client_rules::{ClientRules, peer};
+use crate::client_rules::{ClientRules, Shown, peer};
 use crate::drain::Moments;
 use crate::metrics::{AUDIT, Counter, Denial, LoadReportStream};
-use crate::relay_core::RelayCore;
+use crate::relay_core::{ClientUse, RelayCore};
 
 mod first_message;
 
@@ -90,8 +91,11 @@ impl LoadReports {
         }
         let share = self.core.admit_load_report().map_err(|error| Status::resource_exhausted(error.to_string()))?;
         let mut ended = Ended::new(self.ended.clone());
-        let reports = tokio::select! {
-            admitted = self.admit(reports) => to_origin(admitted?, &self.core)?,
+        let (reports, client) = tokio::select! {
+            admitted = self.admit(reports) => {
+                let (admitted, client) = admitted?;
+                (to_origin(admitted, &self.core)?, client)
+            }
             () = std::future::poll_fn(|cx| ended.poll(cx)) => return Err(shutting_down()),
         };
         let (answered, answer) = oneshot::channel();
@@ -102,21 +106,36 @@ impl LoadReports {
             opened = opening => opened?,
             () = std::future::poll_fn(|cx| ended.poll(cx)) => return Err(shutting_down()),
         };
-        let passed =
-            |body| Passed { body, counted, ended, over: false, _answered: answered, _place: place, _share: share };
+        let passed = |body| Passed {
+            body,
+            counted,
+            ended,
+            over: false,
+            _answered: answered,
+            _place: place,
+            _share: share,
+            _client: client,
+        };
         Ok(response.map(|body| Body::new(passed(body))))
     }
 
     /// Who may not be the node that it says it is reports nothing.
-    async fn admit(&self, reports: Request<AxumBody>) -> Result<Request<Begun>, Status> {
+    async fn admit(&self, reports: Request<AxumBody>) -> Result<(Request<Begun>, Option<ClientUse>), Status> {
         let (mut head, body) = reports.into_parts();
         let (peer, metrics, limits) = (peer(&head), self.core.metrics(), self.core.limits());
         let admitted = self.rules.now().admit(&head, &peer, metrics)?;
-        let Some(rule) = admitted else { return Ok(Request::from_parts(head, Begun::unread(body))) };
+        let Some(under) = admitted else { return Ok((Request::from_parts(head, Begun::unread(body)), None)) };
+        let rule = under.rule;
+        let client = Shown::of(&head).identity(&rule);
+        let opened = self.core.admit_client((client.clone(), true), (under.position, rule.limits), Instant::now());
+        let counted = opened.map_err(|error| {
+            tracing::warn!(target: AUDIT, %peer, %client, "a stream of load reports is refused: {error}");
+            Status::resource_exhausted(error.to_string())
+        })?;
         // What is shown to the relay is nothing for its origin.
         head.headers.remove(header::AUTHORIZATION);
         if !rule.limits_nodes() {
-            return Ok(Request::from_parts(head, Begun::unread(body)));
+            return Ok((Request::from_parts(head, Begun::unread(body)), Some(counted)));
         }
         let reading = Begun::read(body, limits.node_bytes.saturating_add(MOST_BESIDE));
         let read = tokio::time::timeout(limits.first_request, reading).await;
@@ -126,7 +145,7 @@ impl LoadReports {
             tracing::warn!(target: AUDIT, %peer, node = %node.id, "a node is denied: {reason}");
             return Err(Status::permission_denied(format!("a node that is refused: {reason}")));
         }
-        Ok(Request::from_parts(head, body))
+        Ok((Request::from_parts(head, body), Some(counted)))
     }
 
     /// Has a place on a connection: beyond what the origin bears a stream would wait without a word.
@@ -241,6 +260,8 @@ struct Passed {
     _place: Place,
     /// Of those that there may be.
     _share: Share,
+    /// Of those of its client.
+    _client: Option<ClientUse>,
 }
 
 impl http_body::Body for Passed {

@@ -14,8 +14,10 @@ use prometheus::{
 };
 use xds_transport::Protocol;
 
+mod client_limits;
 mod denial;
 mod downstream;
+mod drift;
 mod heard;
 mod keyed;
 mod latencies;
@@ -29,6 +31,7 @@ mod traces;
 pub(crate) use self::denial::{AUDIT, Denial};
 pub use self::downstream::DownstreamMetrics;
 use self::downstream::TypedCounters;
+pub use self::drift::DriftGauges;
 pub use self::keyed::KeyedMetrics;
 pub(crate) use self::load_reports::LoadReportStream;
 use self::load_reports::LoadReports;
@@ -84,6 +87,7 @@ pub struct Metrics {
     downstream_streams: IntGaugeVec,
     downstream_loops: IntCounter,
     downstream_refused: IntCounterVec,
+    client_refused: IntCounterVec,
     downstream_denied: IntCounterVec,
     downstream: TypedCounters,
     latencies: latencies::Latencies,
@@ -106,6 +110,7 @@ pub struct Metrics {
     state_commits: IntCounterVec,
     state_keys: IntCounterVec,
     traces: traces::Traces,
+    drift: drift::Drift,
 }
 
 /// What is counted of one resource type from one origin.
@@ -152,6 +157,12 @@ impl Metrics {
                 "downstream_refused_total",
                 "Streams and connections that were refused or ended because of a limit, and connections that became full.",
                 &["limit"],
+            ),
+            client_refused: counters(
+                &registry,
+                "client_refused_total",
+                "Streams that were refused or ended because of a limit of one client, by the position of its rule.",
+                &["rule", "limit"],
             ),
             downstream_denied: counters(
                 &registry,
@@ -206,6 +217,7 @@ impl Metrics {
                 &[],
             ),
             traces: traces::Traces::new(&registry),
+            drift: drift::Drift::new(&registry),
             registry,
         }
     }

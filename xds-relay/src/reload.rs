@@ -201,6 +201,7 @@ impl Parts {
             running.clients.clone_from(&config.clients);
             self.rules.replace(rules);
             self.core.metrics().declare_denials();
+            config.clients.iter().for_each(|rules| self.core.metrics().declare_client_limits(rules));
             self.core.judge_streams();
         }
         // Without a token, pages that others reach would be open to them.

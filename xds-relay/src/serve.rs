@@ -22,6 +22,7 @@ use crate::config::{Address, Config};
 use crate::connections::{Limited, OpenCalls, Serving};
 use crate::downstream;
 use crate::drain::{self, Moments};
+use crate::drift;
 use crate::error::Error;
 use crate::file_content::FileContent;
 use crate::health::Health;
@@ -213,6 +214,7 @@ impl Relay {
                 None => std::future::pending().await,
             }
         };
+        let telling = async { tokio::join!(telling, drift::look(&core, config.drift)) };
         let following = async { tokio::join!(following, checks::follow(&core)) };
         tokio::pin!(grpc, admin, sweeping, following, reaching, telling);
         tokio::select! {
@@ -221,7 +223,7 @@ impl Relay {
             () = &mut sweeping => {}
             _ = &mut following => {}
             () = &mut reaching => {}
-            () = &mut telling => {}
+            _ = &mut telling => {}
             () = shutdown => {}
         }
         pages.drain();

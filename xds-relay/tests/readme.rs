@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use xds_relay::{
     Config,
-    metrics::{CertificateTimes, Gauges, Metrics, ReleaseGauges},
+    metrics::{CertificateTimes, DriftGauges, Gauges, Metrics, ReleaseGauges},
 };
 use xds_transport::Protocol;
 use xdstp_client::federation::Observer as _;
@@ -51,6 +51,10 @@ fn everything() -> String {
     metrics.declare_load_reports("a");
     metrics.declare_denials();
     metrics.declare_traces();
+    metrics.declare_drift("a");
+    let rules =
+        "{ origins: [{ name: a, server: 'a:1' }], clients: [{ match: { any: true }, limits: { streams: 1 } }] }";
+    metrics.declare_client_limits(&Config::parse("relay.yaml", rules).unwrap().clients.unwrap());
     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
     let _handles = (metrics.downstream(type_url), metrics.upstream("a", type_url), metrics.reloads("a"));
     metrics.etcd("a").set(true, 0, 0);
@@ -66,6 +70,11 @@ fn everything() -> String {
         state: Some(true),
         releases: BTreeMap::from([("a".to_owned(), ReleaseGauges::default())]),
         damaged: Some(1),
+        drift: Some(DriftGauges {
+            resources: BTreeMap::from([("a".to_owned(), 1)]),
+            age_seconds: BTreeMap::from([("a".to_owned(), 1)]),
+            ..DriftGauges::default()
+        }),
         limits: BTreeMap::from([("streams", (1, 2))]),
         certificates: BTreeMap::from([("tls.certificate".to_owned(), CertificateTimes::default())]),
         ..Gauges::default()

@@ -23,6 +23,7 @@ pub struct RateLimit {
 /// bucket.take();
 /// assert!(!bucket.has_token(now));
 /// assert!(bucket.has_token(now + Duration::from_secs(1)));
+/// assert!(bucket.is_full(now + Duration::from_secs(1)));
 /// ```
 #[derive(Debug)]
 pub struct Bucket {
@@ -63,6 +64,16 @@ impl Bucket {
     /// Takes a token, if there is one.
     pub fn take(&mut self) {
         self.tokens = self.tokens.saturating_sub(1);
+    }
+
+    /// Puts one back that was taken for nothing.
+    pub fn put_back(&mut self) {
+        self.tokens = self.tokens.saturating_add(1).min(self.limit.burst);
+    }
+
+    /// Whether it is as a new one, at a time that is never earlier than the last.
+    pub fn is_full(&mut self, now: Instant) -> bool {
+        self.has_token(now) && self.tokens == self.limit.burst
     }
 
     /// When an empty bucket has a token again.

@@ -8,6 +8,7 @@ mod by_type;
 pub mod client_status;
 pub mod collection;
 pub mod load_report;
+pub(crate) mod matcher;
 pub(crate) mod names;
 pub mod parameters;
 pub(crate) mod shape;
@@ -44,5 +45,8 @@ mod envoy {
         pub mod discovery { pub mod v3 { include!("wire/generated/envoy.service.discovery.v3.rs"); } }
         pub mod load_stats { pub mod v3 { include!("wire/generated/envoy.service.load_stats.v3.rs"); } }
         pub mod status { pub mod v3 { include!("wire/generated/envoy.service.status.v3.rs"); } }
+    }
+    pub mod r#type {
+        pub mod matcher { pub mod v3 { include!("wire/generated/envoy.r#type.matcher.v3.rs"); } }
     }
 }

@@ -15,6 +15,7 @@ fn generate(into: &Path) {
         "discovery.proto",
         "load_report.proto",
         "lrs.proto",
+        "matcher.proto",
         "node.proto",
         "status.proto",
         "well_known.proto",

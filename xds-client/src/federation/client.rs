@@ -9,6 +9,7 @@ use xdstp_uri::ResourceName;
 
 use crate::federation::node_group::NodeGroup;
 use crate::federation::scope::Scope;
+use crate::federation::scope_key::ScopeKey;
 use crate::federation::share::OverLimit;
 use crate::federation::timings::Timings;
 
@@ -62,6 +63,29 @@ pub trait Client: Send + Sync + 'static {
 
     /// It rejected a response, in which these were, with these words: none of a full state, which has all there is.
     fn rejected(&self, _type_url: &TypeUrl, _names: &[ResourceName], _words: &str) {}
+
+    /// One type of it is about to be served from a scope of this key, which may be new: whether it may, besides what all may.
+    /// Each time that it was let in, it [leaves](Self::leaves) once.
+    ///
+    /// # Errors
+    /// There would be more than it may have.
+    fn enters(&self, _scope: &ScopeKey) -> Result<(), OverLimit> {
+        Ok(())
+    }
+
+    /// One type of it is served from there no more.
+    fn leaves(&self, _scope: &ScopeKey) {}
+
+    /// It asks for so many names more, by their weight: whether it may, besides what all may.
+    ///
+    /// # Errors
+    /// There would be more than it may have, and there are none more.
+    fn grows(&self, _names: usize) -> Result<(), OverLimit> {
+        Ok(())
+    }
+
+    /// It asks for so many names fewer, of those that it was let.
+    fn shrinks(&self, _names: usize) {}
 
     /// It asks for more than it may: the reason that its stream ends with.
     fn refused(&self, error: &OverLimit) -> String;

@@ -118,6 +118,11 @@ impl Federation {
         lock(&self.scopes).values().cloned().collect()
     }
 
+    /// The scope of a key, if there is one that is shared.
+    pub fn scope_of(&self, key: &ScopeKey) -> Option<Arc<Scope>> {
+        lock(&self.scopes).get(key).cloned()
+    }
+
     /// How many bodies are held for node groups, equal ones once.
     pub fn bodies(&self) -> usize {
         self.interner.bodies()
@@ -240,6 +245,13 @@ impl Federation {
         Speaker { label: labeled("xdstp", selector), node: self.node.clone() }
     }
 
+    /// Of which key the scope of a group at an origin is.
+    pub(crate) fn group_key(&self, origin: usize, group: &NodeGroup, selector: Option<&Arc<Selector>>) -> ScopeKey {
+        let is_for_all = self.origin(origin).is_some_and(|origin| origin.by_node() == ByNode::Nothing);
+        let key = if is_for_all { ScopeKey::EveryNode } else { ScopeKey::Group(origin, group.clone()) };
+        key.selected(selector)
+    }
+
     /// The scope of a group at an origin; the node of the routes may speak for it from now on.
     pub(crate) fn group_scope(
         &self,
@@ -248,13 +260,14 @@ impl Federation {
         selector: Option<&Arc<Selector>>,
         (node, routes): (&Bytes, u64),
     ) -> Result<Arc<Scope>, OverLimit> {
-        if self.origin(origin).is_some_and(|origin| origin.by_node() == ByNode::Nothing) {
+        let key = self.group_key(origin, group, selector);
+        if *key.of_all() == ScopeKey::EveryNode {
             let speaker = || Speaker { label: labeled("", selector), node: Bytes::new() };
-            return self.scope(ScopeKey::EveryNode.selected(selector), origin, &speaker);
+            return self.scope(key, origin, &speaker);
         }
         let (label, node) = (labeled(group.label(), selector), towards_origin(node));
         let speaker = || Speaker { label: label.clone(), node: node.clone() };
-        let scope = self.scope(ScopeKey::Group(origin, group.clone()).selected(selector), origin, &speaker)?;
+        let scope = self.scope(key, origin, &speaker)?;
         scope.join(routes, node);
         Ok(scope)
     }

@@ -19,11 +19,13 @@ use crate::federation::parts::Parts;
 use crate::federation::place::Place;
 use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::{Scope, Use};
+use crate::federation::scope_key::ScopeKey;
 use crate::federation::share::{OverLimit, Share};
 use crate::federation::subscriber::{Subscriber, authority_of};
 
 mod aside;
 mod contested;
+mod counted;
 mod denied;
 mod full_state;
 mod judging;
@@ -119,7 +121,7 @@ impl Routes {
         SubscriberId::from_index(self.subscribers.insert(subscriber) as u32)
     }
 
-    /// None for old-style names of who has not said who it is, and where there are too many.
+    /// None for old-style names of who has not said who it is, and where there are too many. Its client has entered it.
     fn route(
         &mut self,
         type_url: &TypeUrl,
@@ -130,7 +132,8 @@ impl Routes {
         let selector = self.selects(place.origin(), selector, interest)?;
         let scope = match place {
             Place::Authority { authority, origin } => {
-                self.federation.authority_scope(authority, origin, selector.as_ref())
+                let key = ScopeKey::Authority(authority.to_owned()).selected(selector.as_ref());
+                self.enter(&key, || self.federation.authority_scope(authority, origin, selector.as_ref()))
             }
             Place::Group { origin } => self.group_scope(type_url, origin, selector)?,
         };
@@ -175,10 +178,12 @@ impl Routes {
         };
         let by = (origin, own.is_some().then(|| type_url.clone()), selector);
         if let Some(scope) = self.group_scopes.get(&by) {
-            return Some(Ok(scope.clone()));
+            return Some(self.client.enters(&scope.key).map(|()| scope.clone()));
         }
         let group = own.as_ref().unwrap_or(for_all);
-        let scope = self.federation.group_scope(origin, group, by.2.as_ref(), (&self.node, self.number));
+        let key = self.federation.group_key(origin, group, by.2.as_ref());
+        let speaks = (&self.node, self.number);
+        let scope = self.enter(&key, || self.federation.group_scope(origin, group, by.2.as_ref(), speaks));
         Some(scope.inspect(|scope| _ = self.group_scopes.insert(by, scope.clone())))
     }
 
@@ -195,7 +200,7 @@ impl Routes {
         let weight = weight(name);
         subscriber.names += weight;
         let fits = room.map_or(Ok(()), |room| subscriber.grows(room, name));
-        if let Err(error) = self.names.grow(weight).and(fits) {
+        if let Err(error) = self.grow_names(weight).and(fits) {
             self.refuse(&error);
         }
     }
@@ -245,13 +250,19 @@ impl Routes {
         part.into_iter().collect()
     }
 
+    /// It brought so many names along, by their weight.
+    fn brings(&mut self, id: SubscriberId, weight: usize) {
+        self.subscribers.get_mut(id.index()).into_iter().for_each(|subscriber| subscriber.brought += weight);
+    }
+
     /// What the client brought along counts no more once all of it was compared, told, or left.
     fn give_back_brought(&mut self, id: SubscriberId) {
         if let Some(subscriber) = self.subscribers.get_mut(id.index())
             && subscriber.brought > 0
             && !subscriber.all_parts().any(|part| part.scope.brings(part.id))
         {
-            self.names.shrink(std::mem::take(&mut subscriber.brought));
+            let brought = std::mem::take(&mut subscriber.brought);
+            self.shrink_names(brought);
         }
     }
 
@@ -265,7 +276,7 @@ impl Routes {
             of == Use::Over
         });
         subscriber.may_close = telling;
-        over.iter().for_each(|part| close_part(&self.view, subscriber, part));
+        over.iter().for_each(|part| close_part(&self.view, &*self.client, subscriber, part));
     }
 
     /// Nobody here selects by this any more: what was asked with it can go.
@@ -288,11 +299,17 @@ impl Routes {
     }
 }
 
-fn close_part(view: &View, subscriber: &Subscriber, part: &Part) {
+fn close_part(view: &View, client: &dyn Client, subscriber: &Subscriber, part: &Part) {
     if subscriber.opening {
         part.scope.end_opening();
     }
-    view.close(&subscriber.type_url, part);
+    leave_part(view, client, &subscriber.type_url, part);
+}
+
+/// A part ends, and its client leaves where it was.
+fn leave_part(view: &View, client: &dyn Client, type_url: &TypeUrl, part: &Part) {
+    view.close(type_url, part);
+    client.leaves(&part.scope.key);
 }
 
 impl Drop for Routes {
@@ -300,8 +317,9 @@ impl Drop for Routes {
         // A driver that failed before it closed its stream leaves nothing behind either.
         for (_, subscriber) in &mut self.subscribers {
             subscriber.end_opening();
-            subscriber.all_parts().for_each(|part| self.view.close(&subscriber.type_url, part));
+            subscriber.all_parts().for_each(|part| leave_part(&self.view, &*self.client, &subscriber.type_url, part));
         }
+        self.client.shrinks(self.names.used());
         self.group_scopes.values().for_each(|scope| scope.leave(self.number));
     }
 }

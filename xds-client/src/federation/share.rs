@@ -82,6 +82,11 @@ impl Share {
         Ok(())
     }
 
+    /// How much of it this is.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
     /// So many fewer.
     pub fn shrink(&mut self, by: usize) {
         let by = by.min(self.used);

@@ -1,5 +1,7 @@
 //! What is told of clients.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::origins::OriginStatus;
@@ -113,6 +115,9 @@ pub struct Client {
     /// As in the list.
     #[serde(flatten)]
     pub row: ClientRow,
+    /// What it uses up over all of its streams, where that is counted: under a rule of `clients`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uses: Option<ClientUses>,
     /// By type.
     pub wants: Vec<ClientType>,
     /// Why it has what it has of the name that was asked for.
@@ -121,6 +126,29 @@ pub struct Client {
     /// The same of each further set of dynamic parameters that it asks for that name with.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also_explained: Vec<Explained>,
+}
+
+/// What a client uses up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClientUses {
+    /// Which rule of `clients` is for it, from 0.
+    pub rule: usize,
+    /// Who it is, by what it shows: all streams of who shows the same are counted together.
+    pub identity: String,
+    /// Field of the rule's `limits` → what there is of it.
+    pub limits: BTreeMap<String, ClientLimitUse>,
+}
+
+/// How much of one thing a client uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClientLimitUse {
+    /// So much.
+    pub used: usize,
+    /// Of so much that it may; of any, where this is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most: Option<usize>,
 }
 
 /// What a client wants of one type, and what it said of that.

@@ -9,7 +9,8 @@ use tonic::transport::server::UdsConnectInfo;
 use xds_transport::grpc::server::ClientCertificate;
 
 use crate::bearers::{Shown as ShownToken, shown as shown_token};
-use crate::config::ClientMatch;
+use crate::config::{ClientMatch, ClientRule};
+use crate::relay_core::Identity;
 
 /// What a client showed: enough to find its rule, again where the rules change while it is served.
 pub(crate) struct Shown {
@@ -29,6 +30,17 @@ impl Shown {
             unix: came_by_unix_socket(call),
             certificate: extensions.get().cloned(),
             token: shown_token(&call.headers),
+        }
+    }
+
+    /// Who that is, under a rule for it: by what it cannot have made up. Of tokens only one that the rule asks for was looked at.
+    pub(crate) fn identity(&self, rule: &ClientRule) -> Identity {
+        let token = self.token.as_ref().filter(|_| rule.matches.token.is_some());
+        match (&self.certificate, token, self.address) {
+            (Some(certificate), ..) => Identity::Certificate(name(certificate).into()),
+            (None, Some(token), _) => Identity::Token(token.hash()),
+            (None, None, Some(address)) => Identity::of_address(address),
+            (None, None, None) => Identity::Local,
         }
     }
 
@@ -52,12 +64,16 @@ pub(crate) fn peer(call: &Parts) -> String {
         };
     }
     if let Some(certificate) = call.extensions.get::<ClientCertificate>() {
-        let names = [certificate.uri_names(), certificate.dns_names()];
-        let name = names.into_iter().flatten().next().map_or_else(|| certificate.subject(), String::as_str);
         // Who vouches for a client need not mind what a line of a log is.
-        peer = format!("{peer} {}", name.escape_debug());
+        peer = format!("{peer} {}", name(certificate).escape_debug());
     }
     peer
+}
+
+/// The first of its names, or who it is of where it has none.
+fn name(certificate: &ClientCertificate) -> &str {
+    let names = [certificate.uri_names(), certificate.dns_names()];
+    names.into_iter().flatten().next().map_or_else(|| certificate.subject(), String::as_str)
 }
 
 fn has_name(matches: &ClientMatch, certificate: Option<&ClientCertificate>) -> bool {

@@ -8,6 +8,7 @@ use xds_transport::wire::Node;
 use xdstp_uri::ResourceName;
 
 use super::cidr::Cidr;
+use super::client_limits::{self, ClientLimits, client_limits};
 use super::fields::{CLIENT_FIELDS, MATCH_FIELDS};
 use super::glob::{Glob, PatternError};
 use super::name_pattern::NamePattern;
@@ -53,6 +54,8 @@ pub struct ClientRule {
     pub wildcard: bool,
     /// Whether they may ask what all clients have (CSDS), where the relay tells it.
     pub client_status: bool,
+    /// What each of them may use up.
+    pub limits: ClientLimits,
 }
 
 /// What clients must show. Of each kind that there is anything of they must show one, and there is some.
@@ -77,7 +80,17 @@ impl ClientRule {
     /// A rule that allows all that it does not limit.
     #[must_use]
     pub fn new(matches: ClientMatch) -> Self {
-        Self { matches, nodes: None, clusters: None, types: None, names: None, wildcard: true, client_status: true }
+        let limits = ClientLimits::default();
+        Self {
+            matches,
+            nodes: None,
+            clusters: None,
+            types: None,
+            names: None,
+            wildcard: true,
+            client_status: true,
+            limits,
+        }
     }
 
     /// Why a client may not say that it is this node, if it may not.
@@ -159,6 +172,7 @@ fn rule(node: &yaml::Node, listening: Listening, file: File<'_>) -> Result<Clien
         types: node.field("types", types)?,
         wildcard: node.field("wildcard", flag)?.unwrap_or(names.is_none()),
         client_status: node.field("client_status", flag)?.unwrap_or_default(),
+        limits: node.field("limits", client_limits)?.unwrap_or_default(),
         names,
     })
 }
@@ -237,7 +251,7 @@ pub(super) fn written(
     }
     let put = |into: &mut Value, key: &str, value: Value| into[key] = value;
     let rule = |rule: &ClientRule| {
-        let ClientRule { matches, nodes, clusters, types, names, wildcard, client_status } = rule;
+        let ClientRule { matches, nodes, clusters, types, names, wildcard, client_status, limits } = rule;
         let (mut of, mut allows) = (json!({}), json!({ "wildcard": wildcard, "client_status": client_status }));
         for (key, globs) in [("san", &matches.san), ("spiffe", &matches.spiffe)] {
             if !globs.is_empty() {
@@ -254,6 +268,7 @@ pub(super) fn written(
             put(&mut of, key, json!(true));
         }
         put(&mut allows, "match", of);
+        client_limits::written(limits).into_iter().for_each(|limits| put(&mut allows, "limits", limits));
         let lists = [("nodes", nodes.as_deref().map(texts)), ("clusters", clusters.as_deref().map(texts))];
         let others = [("types", types.clone()), ("names", names.as_deref().map(texts))];
         for (key, list) in lists.into_iter().chain(others) {

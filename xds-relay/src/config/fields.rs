@@ -24,6 +24,7 @@ pub(super) const FIELDS: &[&str] = &[
     "drain_delay",
     "drain",
     "limits",
+    "drift",
     "statsd",
     "traces",
     "log",
@@ -31,7 +32,9 @@ pub(super) const FIELDS: &[&str] = &[
 pub(super) const ADMIN_FIELDS: &[&str] = &["address", "token", "write_token", "tls"];
 pub(super) const ORDERS_FIELDS: &[&str] = &["address", "token", "tls"];
 pub(super) const CLIENT_FIELDS: &[&str] =
-    &["match", "nodes", "clusters", "types", "names", "wildcard", "client_status"];
+    &["match", "nodes", "clusters", "types", "names", "wildcard", "client_status", "limits"];
+pub(super) const CLIENT_LIMIT_FIELDS: &[&str] =
+    &["streams", "new_streams_per_second", "load_report_streams", "groups", "authorities", "names"];
 pub(super) const MATCH_FIELDS: &[&str] = &["san", "spiffe", "cidr", "token", "unix", "any"];
 pub(super) const AGGREGATION_FIELDS: &[&str] = &["rules", "legacy_all_matches", "unmatched"];
 pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets", "etcd", "last_known_good"];
@@ -41,6 +44,7 @@ pub(super) const KUBERNETES_FIELDS: &[&str] = &["server", "tls", "token_file", "
 pub(super) const ROLLOUT_FIELDS: &[&str] = &["scope", "settle", "stages", "halt", "on_halt", "all_types"];
 pub(super) const STAGE_FIELDS: &[&str] = &["match", "percent", "hold"];
 pub(super) const HALT_FIELDS: &[&str] = &["rejected", "silent", "lost", "check"];
+pub(super) const DRIFT_FIELDS: &[&str] = &["every"];
 pub(super) const STATSD_FIELDS: &[&str] = &["address", "prefix", "interval"];
 pub(super) const TRACES_FIELDS: &[&str] = &["otlp", "one_in"];
 pub(super) const TLS_FIELDS: &[&str] = &["certificate", "key", "client_ca"];
@@ -122,6 +126,7 @@ pub(super) mod tests {
         let yaml::Content::Sequence(clients) = &at(&["clients"]).content else { panic!("a list") };
         has(&clients.iter().collect::<Vec<_>>(), CLIENT_FIELDS);
         has(&clients.iter().filter_map(|rule| rule.entry("match")).collect::<Vec<_>>(), MATCH_FIELDS);
+        has(&clients.iter().filter_map(|rule| rule.entry("limits")).collect::<Vec<_>>(), CLIENT_LIMIT_FIELDS);
         has(&[at(&["aggregation"])], AGGREGATION_FIELDS);
         has(&[at(&["state"])], STATE_FIELDS);
         has(&[at(&["state", "etcd"])], ETCD_FIELDS);
@@ -132,6 +137,7 @@ pub(super) mod tests {
         let yaml::Content::Sequence(stages) = &rollouts[0].entry("stages").unwrap().content else { panic!("a list") };
         has(&stages.iter().collect::<Vec<_>>(), STAGE_FIELDS);
         has(&[rollouts[0].entry("halt").unwrap()], HALT_FIELDS);
+        has(&[at(&["drift"])], DRIFT_FIELDS);
         has(&[at(&["statsd"])], STATSD_FIELDS);
         has(&[at(&["traces"])], TRACES_FIELDS);
         has(&[at(&["node"])], NODE_FIELDS);
@@ -217,6 +223,7 @@ pub(super) mod tests {
             ("orders.tls.", TLS_FIELDS),
             ("clients[].", CLIENT_FIELDS),
             ("clients[].match.", MATCH_FIELDS),
+            ("clients[].limits.", CLIENT_LIMIT_FIELDS),
             ("aggregation.", AGGREGATION_FIELDS),
             ("state.", STATE_FIELDS),
             ("state.etcd.", ETCD_FIELDS),
@@ -225,6 +232,7 @@ pub(super) mod tests {
             ("rollout[].", ROLLOUT_FIELDS),
             ("rollout[].stages[].", STAGE_FIELDS),
             ("rollout[].halt.", HALT_FIELDS),
+            ("drift.", DRIFT_FIELDS),
             ("statsd.", STATSD_FIELDS),
             ("traces.", TRACES_FIELDS),
             ("node.", NODE_FIELDS),
@@ -245,6 +253,7 @@ pub(super) mod tests {
                 "limits",
                 "aggregation",
                 "state",
+                "drift",
                 "statsd",
                 "traces",
                 "match",

@@ -254,7 +254,7 @@ fn some_time(node: &yaml::Node) -> Result<Duration, Error> {
 }
 
 /// Of something that there must be one of.
-fn number(node: &yaml::Node) -> Result<usize, Error> {
+pub(super) fn number(node: &yaml::Node) -> Result<usize, Error> {
     let text = node.text()?;
     match text.parse() {
         Ok(number @ 1..=MOST) => Ok(number),

@@ -68,6 +68,7 @@ impl Config {
             drain_delay: DEFAULT_DRAIN_DELAY,
             drain: DEFAULT_DRAIN,
             limits: Limits::default(),
+            drift: None,
             statsd: None,
             traces: None,
             log: LogFilter::default(),
@@ -141,6 +142,9 @@ impl Config {
         }
         if self.state.as_ref().is_some_and(|state| state.etcd.is_none() && state.last_known_good == KnownIn::Shared) {
             return Err(at("state.last_known_good".to_owned())("shared: there is no etcd to have it in".to_owned()));
+        }
+        if let Some((field, problem)) = self.drift.and_then(super::Drift::problem) {
+            return Err(at(format!("drift.{field}"))(problem));
         }
         if let Some((field, problem)) = self.statsd.as_ref().and_then(super::Statsd::problem) {
             return Err(at(format!("statsd.{field}"))(problem));

@@ -15,7 +15,7 @@ use super::{
     DEFAULT_STREAMS_PER_CONNECTION, FileReading, Locality, LogFilter, LogFilterError, Node, NodeField, Orders, Origin,
     OriginKind, ServerAddress, Unknown, XdstpStreams,
     aggregation::aggregation,
-    clients,
+    clients, drift,
     etcd::etcd,
     kubernetes::kubernetes,
     listening::{Admin, address, admin, unix},
@@ -70,6 +70,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let drain_delay = root.field("drain_delay", duration)?.unwrap_or(DEFAULT_DRAIN_DELAY);
     let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
     let limits = root.field("limits", limits)?.unwrap_or_default();
+    let drift = root.field("drift", drift::drift)?;
     let statsd = root.field("statsd", statsd::statsd)?;
     let traces = root.field("traces", traces::traces)?;
     let log = root.field("log", log_filter)?.unwrap_or_default();
@@ -125,6 +126,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         drain_delay,
         drain,
         limits,
+        drift,
         statsd,
         traces,
         log,

@@ -4,9 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use super::fields::{
-    ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, ETCD_FIELDS, ETCD_USER_FIELDS, FIELDS, HALT_FIELDS,
-    KUBERNETES_FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS, ORDERS_FIELDS, ORIGIN_FIELDS, ORIGIN_TLS_FIELDS,
-    ROLLOUT_FIELDS, STAGE_FIELDS, STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS, TRACES_FIELDS,
+    ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, CLIENT_LIMIT_FIELDS, DRIFT_FIELDS, ETCD_FIELDS, ETCD_USER_FIELDS,
+    FIELDS, HALT_FIELDS, KUBERNETES_FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS, ORDERS_FIELDS, ORIGIN_FIELDS,
+    ORIGIN_TLS_FIELDS, ROLLOUT_FIELDS, STAGE_FIELDS, STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS, TRACES_FIELDS,
 };
 use super::limits::{self, Field, LIMITS};
 use super::{Config, Origin};
@@ -91,6 +91,7 @@ fn of_root(schema: &Schema, field: &str) -> Value {
         "state" => required(schema.object("state.", STATE_FIELDS, of_state), &["path"]),
         "rollout" => list(required(schema.object("rollout[].", ROLLOUT_FIELDS, of_rollout), &["scope"]), 1),
         "orders" => either(text(), required(schema.object("orders.", ORDERS_FIELDS, of_orders), &["address"])),
+        "drift" => required(schema.object("drift.", DRIFT_FIELDS, |_, _| duration()), DRIFT_FIELDS),
         "statsd" => required(schema.object("statsd.", STATSD_FIELDS, of_statsd), &["address"]),
         "traces" => required(schema.object("traces.", TRACES_FIELDS, of_traces), &["otlp"]),
         "ready_when" => one_of(&["started", "origins", "last_known_good"]),
@@ -106,6 +107,7 @@ fn of_root(schema: &Schema, field: &str) -> Value {
 fn of_client(schema: &Schema, field: &str) -> Value {
     match field {
         "match" => schema.object("clients[].match.", MATCH_FIELDS, of_match),
+        "limits" => schema.object("clients[].limits.", CLIENT_LIMIT_FIELDS, |_, _| number()),
         "wildcard" | "client_status" => flag(),
         _ => list(text(), 0),
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
 
-use super::{Metrics, ReleaseGauges, gauges, released, signed};
+use super::{DriftGauges, Metrics, ReleaseGauges, drift, gauges, released, signed};
 
 /// What is counted only when somebody looks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct Gauges {
     pub state: Option<bool>,
     /// Scope → how its releases are, if it has any.
     pub releases: BTreeMap<String, ReleaseGauges>,
+    /// What was seen of drift, if it is looked for.
+    pub drift: Option<DriftGauges>,
     /// Field of the configuration → when the certificate in its file expires, of several the one that does first.
     pub certificates: BTreeMap<String, CertificateTimes>,
 }
@@ -118,6 +120,7 @@ impl Metrics {
         .iter()
         .flat_map(Collector::collect)
         .chain(released::gather(&now.releases))
+        .chain(drift::gather(now.drift.as_ref()))
         .collect()
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use bytes::Bytes;
 use xds_transport::grpc::server::{ClientStatus, config_of_missing, config_of_resource};
 use xds_transport::is_secret;
 use xds_transport::wire::client_status::{ClientConfig, GenericXdsConfig};
@@ -20,7 +21,19 @@ const SLICE: usize = 256;
 
 impl ClientStatus for RelayCore {
     fn visit_clients(&self, contents: bool, visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>) {
-        self.visit_streams(None, |_, stream| visitor(config(stream, contents)).is_continue());
+        self.visit_clients_of(&|_| true, contents, visitor);
+    }
+
+    fn visit_clients_of(
+        &self,
+        is_meant: &dyn Fn(&Bytes) -> bool,
+        contents: bool,
+        visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>,
+    ) {
+        self.visit_streams(None, |_, stream| {
+            let node = lock(&stream.node).clone();
+            !is_meant(&node) || visitor(config(stream, contents)).is_continue()
+        });
     }
 }
 

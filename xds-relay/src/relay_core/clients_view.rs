@@ -6,9 +6,13 @@ use std::time::Instant;
 
 use xdstp_cache::Interest;
 
-use crate::api::{self, Client, ClientCounts, ClientQuery, ClientRow, ClientState, Clients, ExplainQuery};
+use crate::api::{
+    self, Client, ClientCounts, ClientLimitUse, ClientQuery, ClientRow, ClientState, ClientUses, Clients, ExplainQuery,
+};
+use crate::config::ClientLimit;
 use crate::lock::lock;
 use crate::relay_core::client_look::ClientLook;
+use crate::relay_core::client_use::ClientUse;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::stream_entry::StreamEntry;
 
@@ -58,7 +62,8 @@ impl RelayCore {
             (Some(type_url), Some(name)) => self.explain(&stream, type_url, name, now).into_iter(),
             _ => Vec::new().into_iter(),
         };
-        Some(Client { row, wants, explained: explained.next(), also_explained: explained.collect() })
+        let uses = stream.client_use().map(uses);
+        Some(Client { row, uses, wants, explained: explained.next(), also_explained: explained.collect() })
     }
 
     /// Visits the streams behind one of them, until there are no more or the visitor has seen enough.
@@ -77,6 +82,15 @@ impl RelayCore {
                 return;
             }
         }
+    }
+}
+
+fn uses(client: &ClientUse) -> ClientUses {
+    let limit = |(limit, used, most): (ClientLimit, usize, _)| (limit.key().to_owned(), ClientLimitUse { used, most });
+    ClientUses {
+        rule: client.rule(),
+        identity: client.identity().to_string(),
+        limits: client.uses().map(limit).collect(),
     }
 }
 

@@ -13,8 +13,10 @@ use crate::config::{Config, LIMITS, Limits, Unknown};
 use crate::file_content::FileContent;
 use crate::lock::lock;
 use crate::metrics::Metrics;
+use crate::relay_core::client_use::ClientUses;
 use crate::relay_core::configured::{Common, Configured};
 use crate::relay_core::counts::Counts;
+use crate::relay_core::drift::DriftSeen;
 use crate::relay_core::lives::Lives;
 use crate::relay_core::loops::Relays;
 use crate::relay_core::node_group::NodeGrouping;
@@ -52,11 +54,14 @@ pub struct RelayCore {
     settings: Settings,
     pub(crate) relays: Arc<Relays>,
     pub(crate) quotas: Quotas,
+    pub(crate) client_uses: Arc<ClientUses>,
     pub(crate) streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) counts: Counts,
     /// Who else is told how long things take.
     pub(crate) lives: OnceLock<Arc<dyn Lives>>,
+    /// What was seen of drift, where it is looked for.
+    pub(crate) drift_seen: Mutex<Option<DriftSeen>>,
     /// Of the scopes that have any.
     pub(crate) releases: Mutex<Vec<Arc<Releases>>>,
     /// Whether its streams are being ended.
@@ -108,6 +113,7 @@ impl RelayCore {
         let settings = settings(config);
         LIMITS.iter().filter(|limit| limit.is_counted).for_each(|limit| metrics.declare_limit(limit.key));
         state.iter().for_each(|_| metrics.declare_state());
+        config.clients.iter().for_each(|rules| metrics.declare_client_limits(rules));
         if config.clients.is_some() || config.admin_token.is_some() || config.admin_write_token.is_some() {
             metrics.declare_denials();
         }
@@ -146,10 +152,12 @@ impl RelayCore {
             settings,
             relays,
             quotas: Quotas::new(&config.limits),
+            client_uses: Arc::default(),
             streams: Mutex::default(),
             metrics,
             counts: Counts::default(),
             lives: OnceLock::new(),
+            drift_seen: Mutex::default(),
             releases: Mutex::default(),
             is_ending: AtomicBool::new(false),
             keeps: config.state.is_some() || state.is_some(),
@@ -202,6 +210,8 @@ impl RelayCore {
         self.federation.make_room(now, &mut |room, type_url, lacking| self.end_largest(room, type_url, lacking));
         self.end_greedy_streams();
         self.federation.sweep(now);
+        // After scopes went.
+        self.client_uses.sweep(&self.federation, now);
         self.metrics.it_is(now);
         self.state.iter().for_each(|state| state.look(now));
     }

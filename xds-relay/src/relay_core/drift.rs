@@ -1,9 +1,12 @@
 //! Whether what is served is what an origin has: it is asked once more, on streams that know of nothing before.
 
 mod asked;
+mod clients;
 mod compared;
 mod fresh;
 mod heard;
+mod rounds;
+mod seen;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,6 +16,8 @@ use xdstp_client::federation::Scope;
 use self::asked::Asked;
 use self::compared::Compared;
 use self::heard::Room;
+pub use self::rounds::DriftRounds;
+pub(crate) use self::seen::DriftSeen;
 use crate::api::{DriftQuery, Drifts, MOST_SCOPES};
 use crate::relay_core::core::RelayCore;
 
@@ -49,19 +54,22 @@ impl RelayCore {
         };
         let mut scopes: Vec<_> = self.all_scopes().into_iter().filter(is_meant).collect();
         scopes.retain(|scope| scope.supply().is_some());
+        Some(self.check_scopes(query.origin.clone(), scopes, query.type_url.as_deref(), now))
+    }
+
+    /// Asks an origin once more for what clients want of these scopes, or of one type of that: of no more of them than it bears.
+    fn check_scopes(
+        self: &Arc<Self>,
+        origin: String,
+        mut scopes: Vec<Arc<Scope>>,
+        type_url: Option<&str>,
+        now: Instant,
+    ) -> DriftCheck {
         let more_scopes = scopes.len().saturating_sub(MOST_SCOPES);
         scopes.truncate(MOST_SCOPES);
         let room = Arc::<Room>::default();
-        let asked = |scope| Asked::new(scope, query.type_url.as_deref(), &room);
-        let scopes = scopes.into_iter().map(asked).collect();
-        Some(DriftCheck {
-            core: self.clone(),
-            origin: query.origin.clone(),
-            scopes,
-            more_scopes,
-            began: now,
-            found: None,
-        })
+        let scopes = scopes.into_iter().map(|scope| Asked::new(scope, type_url, &room)).collect();
+        DriftCheck { core: self.clone(), origin, scopes, more_scopes, began: now, found: None }
     }
 }
 

@@ -31,7 +31,9 @@ impl From<OverLimit> for LimitError {
 
 /// Where a limit is set, after the words of what met it.
 pub(crate) fn line(key: &str) -> String {
-    format!(" (limits.{key} of the relay)")
+    // One of a single client says where it is by itself.
+    let of = if key.starts_with("clients") { "" } else { "limits." };
+    format!(" ({of}{key} of the relay)")
 }
 
 /// Which limit of the protocol's own machine ends a stream, if one does.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use xds_transport::server::{NodeError, ProtocolError, Tally};
 use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl};
-use xdstp_client::federation::{Client, NodeGroup, OverLimit, Scope, Timings};
+use xdstp_client::federation::{Client, NodeGroup, OverLimit, Scope, ScopeKey, Timings};
 use xdstp_uri::ResourceName;
 
-use crate::config::ClientRule;
+use crate::config::{ClientLimit, ClientRule};
 use crate::lock::lock;
 use crate::metrics::{AUDIT, Denial};
 use crate::relay_core::client_node::ClientNode;
@@ -111,8 +111,31 @@ impl Client for ServedClient {
         self.relay.rejected((self.number, &self.entry), type_url, names, words);
     }
 
+    fn enters(&self, scope: &ScopeKey) -> Result<(), OverLimit> {
+        self.entry.client_use().map_or(Ok(()), |of| of.enters(scope, &self.relay.federation))
+    }
+
+    fn leaves(&self, scope: &ScopeKey) {
+        self.entry.client_use().into_iter().for_each(|of| of.leaves(scope));
+    }
+
+    fn grows(&self, names: usize) -> Result<(), OverLimit> {
+        self.entry.client_use().map_or(Ok(()), |of| of.grows(names))
+    }
+
+    fn shrinks(&self, names: usize) {
+        self.entry.client_use().into_iter().for_each(|of| of.shrinks(names));
+    }
+
     fn refused(&self, error: &OverLimit) -> String {
-        self.relay.metrics.downstream_refused(error.key);
+        match self.entry.client_use().filter(|_| ClientLimit::of_path(error.key).is_some()) {
+            Some(of) => {
+                self.relay.metrics.client_refused(of.rule(), error.key);
+                let (peer, node, client) = (self.peer(), self.entry.node().id, of.identity());
+                tracing::warn!(target: AUDIT, %peer, %node, %client, "a stream ends: {}", LimitError::from(error.clone()));
+            }
+            None => self.relay.metrics.downstream_refused(error.key),
+        }
         LimitError::from(error.clone()).to_string()
     }
 

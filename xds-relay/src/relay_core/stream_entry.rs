@@ -17,6 +17,7 @@ use xdstp_client::federation::{OverLimit, View};
 use crate::config::ClientRule;
 use crate::lock::lock;
 use crate::metrics::StreamGuard;
+use crate::relay_core::client_use::ClientUse;
 use crate::relay_core::rollout::ClientName;
 use crate::releases::Release;
 
@@ -27,6 +28,11 @@ pub trait ServedStream: Send + Sync {
 
     /// What the client may ask for; anything, where this is left out.
     fn rule(&self) -> Option<Arc<ClientRule>> {
+        None
+    }
+
+    /// What its client uses up over all of its streams, where that is counted.
+    fn client_use(&self) -> Option<&ClientUse> {
         None
     }
 
@@ -106,6 +112,11 @@ impl StreamEntry {
     /// What its client may ask for, if not anything.
     pub(crate) fn rule(&self) -> Option<Arc<ClientRule>> {
         self.outside.as_ref()?.rule()
+    }
+
+    /// What its client uses up, where that is counted.
+    pub(crate) fn client_use(&self) -> Option<&ClientUse> {
+        self.outside.as_ref()?.client_use()
     }
 
     /// Another rule counts for its client: its own task looks at all that is asked for, which it may have been about to be.

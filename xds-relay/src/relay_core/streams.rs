@@ -9,8 +9,11 @@ use xds_transport::Protocol;
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::{RequestRoom, Routes, Share, View};
 
+use crate::config::ClientLimits;
 use crate::lock::lock;
+use crate::relay_core::client_use::ClientUse;
 use crate::relay_core::core::RelayCore;
+use crate::relay_core::identity::Identity;
 use crate::relay_core::loops::{LoopError, Seen, Side};
 use crate::relay_core::quotas::LimitError;
 use crate::relay_core::served_client::ServedClient;
@@ -52,6 +55,24 @@ impl RelayCore {
         let place = self.quotas.stream(now).inspect_err(|error| self.metrics.downstream_refused(error.key))?;
         let seen = self.relays.hear(Side::Downstream, metadata).inspect_err(|_| self.metrics.downstream_loop())?;
         Ok(Admitted { metadata: self.relays.say(Side::Downstream), seen, place })
+    }
+
+    /// Whether a client may have one more stream under a rule for it, by its position and what it allows: of load reports, or any
+    /// other. It counts until the result is dropped.
+    ///
+    /// # Errors
+    /// It has as many as one client may have, or opens too many at once.
+    pub(crate) fn admit_client(
+        &self,
+        client: (Identity, bool),
+        under: (usize, ClientLimits),
+        now: Instant,
+    ) -> Result<ClientUse, LimitError> {
+        let opened = self.client_uses.open(client, under, now);
+        opened.map_err(|error| {
+            self.metrics.client_refused(under.0, error.key);
+            LimitError::from(error)
+        })
     }
 
     /// How many streams of load reports there are.

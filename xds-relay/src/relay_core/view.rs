@@ -119,6 +119,7 @@ impl RelayCore {
         gauges.limits = self.quotas.used(&self.shared).collect();
         gauges.bodies = self.federation.bodies() as u64;
         gauges.releases = self.release_gauges();
+        gauges.drift = self.drift_gauges();
         self.counts.tell(&self.metrics, |sessions| {
             for stream in self.streams() {
                 stream.inspect(&mut |stream| {

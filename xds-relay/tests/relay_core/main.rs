@@ -13,6 +13,7 @@ mod counters;
 mod denied;
 mod drift;
 mod drift_hostile;
+mod drift_rounds;
 mod ends;
 mod errors;
 mod file_variants;

@@ -110,3 +110,39 @@ async fn it_is_told_to_those_whose_rule_allows_it() {
         assert_eq!(status, expected, "{headers:?}");
     }
 }
+
+/// Two streams of which the nodes differ: who is picked is told of, and nobody else.
+#[tokio::test]
+async fn by_node_matchers_some_clients_are_told_of() {
+    let (relay, _files) = files(&format!("resources:\n- {{ '@type': {CDS}, name: a }}\n"), "client_status: true").await;
+    let mut calls = Vec::new();
+    for id in ["shop-1", "bank-1"] {
+        let mut call = Call::open(relay.address, Protocol::Delta.aggregated_method()).await;
+        let request = DeltaDiscoveryRequest {
+            node: Node { id: id.into(), ..Node::default() }.encode_to_vec().into(),
+            type_url: CDS.into(),
+            ..DeltaDiscoveryRequest::default()
+        };
+        call.send(framed(&request.encode_to_vec())).await;
+        call.message().await.unwrap();
+        calls.push(call);
+    }
+    // NodeMatcher.node_id (1), a StringMatcher with a prefix (2).
+    let prefix = |text: &str| {
+        let length = u8::try_from(text.len()).unwrap();
+        Bytes::from([&[10, length + 2, 18, length], text.as_bytes()].concat())
+    };
+    for (matchers, expected) in [
+        (vec![], &["shop-1", "bank-1"][..]),
+        (vec![prefix("shop-")], &["shop-1"]),
+        (vec![prefix("shop-"), prefix("bank-")], &["shop-1", "bank-1"]),
+        (vec![prefix("none-")], &[]),
+    ] {
+        let mut call = Call::open(relay.address, STREAM_METHOD).await;
+        let request = ClientStatusRequest { node_matchers: matchers, ..ClientStatusRequest::default() };
+        call.send(framed(&request.encode_to_vec())).await;
+        let config = ClientStatusResponse::decode(call.message().await.unwrap()).unwrap().config;
+        let ids: Vec<_> = config.into_iter().map(|client| Node::decode(client.node).unwrap().id).collect();
+        assert_eq!(ids, expected);
+    }
+}

@@ -93,6 +93,7 @@ fn others(directory: &Path) -> Vec<(&'static str, Value)> {
         ("linger", field("linger", json!("1m"))),
         ("drain_delay", field("drain_delay", json!("1s"))),
         ("drain", field("drain", json!("2s"))),
+        ("drift", field("drift", json!({ "every": "5m" }))),
         ("statsd", field("statsd", json!({ "address": "127.0.0.1:8125" }))),
         #[cfg(feature = "otlp")]
         ("traces", field("traces", json!({ "otlp": "http://127.0.0.1:4317" }))),

@@ -27,6 +27,7 @@ mod lives;
 mod load_reporting;
 mod load_reports;
 mod node_groups;
+mod node_matcher;
 mod refusal;
 mod requests;
 mod served;

@@ -29,7 +29,7 @@ impl Routes {
         if new {
             let weight = weight(interest.as_str());
             subscriber.names += weight;
-            if let Err(error) = self.names.grow(weight) {
+            if let Err(error) = self.grow_names(weight) {
                 self.refuse(&error);
             }
         }
@@ -44,7 +44,7 @@ impl Routes {
         if left {
             let weight = weight(interest.as_str());
             subscriber.names = subscriber.names.saturating_sub(weight);
-            self.names.shrink(weight);
+            self.shrink_names(weight);
         }
         left
     }

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use xdstp_cache::{Interest, SubscriberId, Version};
 use xdstp_uri::ResourceName;
 
-use super::Routes;
+use super::{Routes, leave_part};
 use crate::federation::part::Part;
 use crate::federation::scope::Scope;
+use crate::federation::scope_key::ScopeKey;
 use crate::federation::subscriber::{Stub, Subscriber};
 
 impl Routes {
     /// Asks an origin for a name on a stream of this client's own. What the client may hold of it stays until that stream
     /// says otherwise (rule 150).
     pub(super) fn fetch_privately(&mut self, id: SubscriberId, Stub { name, shared, once_shared }: Stub) {
-        let Self { federation, number, node, private, subscribers, view, waker, .. } = self;
+        let Self { federation, number, node, private, subscribers, view, waker, client, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return };
         let origin = shared.origin();
         let moves = subscriber.private.contains_key(&name);
@@ -29,11 +30,18 @@ impl Routes {
             Some(part) => part.clone(),
             None => {
                 let selector = shared.key.selector();
+                let key = ScopeKey::Private(*number).selected(selector);
+                if let Err(error) = client.enters(&key) {
+                    return self.refuse(&error);
+                }
                 let scope = match private.entry((origin, selector.cloned())) {
                     Entry::Occupied(known) => known.get().clone(),
                     Entry::Vacant(new) => match federation.private_scope(*number, origin, selector, node) {
                         Ok(scope) => new.insert(scope).clone(),
-                        Err(error) => return self.refuse(&error),
+                        Err(error) => {
+                            client.leaves(&key);
+                            return self.refuse(&error);
+                        }
                     },
                 };
                 let part = view.open(scope, &subscriber.type_url, waker);
@@ -69,7 +77,7 @@ impl Routes {
         });
         let unused = |part: &mut Part| !private.values().any(|shared| shared.origin() == part.scope.origin());
         for part in private_parts.extract_if(.., unused) {
-            self.view.close(type_url, &part);
+            leave_part(&self.view, &*self.client, type_url, &part);
         }
         let Self { private, subscribers, .. } = self;
         private.retain(|_, scope| subscribers.iter().any(|(_, of)| of.fetches_from(scope)));

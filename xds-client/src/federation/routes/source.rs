@@ -15,7 +15,7 @@ use xdstp_cache::{
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
-use super::{Routes, close_part};
+use super::{Routes, close_part, leave_part};
 use crate::federation::part::Part;
 use crate::federation::scope::Use;
 use crate::federation::subscriber::{News, Subscriber, authority_of, fetched_for};
@@ -44,9 +44,9 @@ impl Source for Routes {
         let Some(mut subscriber) = self.subscribers.try_remove(id.index()) else { return };
         subscriber.end_opening();
         for part in subscriber.all_parts() {
-            self.view.close(&subscriber.type_url, part);
+            leave_part(&self.view, &*self.client, &subscriber.type_url, part);
         }
-        self.names.shrink(subscriber.names + subscriber.brought);
+        self.shrink_names(subscriber.names + subscriber.brought);
         self.leave_selected(subscriber.selector.take());
         self.client.closed(&subscriber.type_url, tally);
     }
@@ -122,13 +122,15 @@ impl Source for Routes {
         let brings = subscriber.brought > 0 && scope.brings(part_id);
         let private = subscriber.private.len();
         let held = scope.unsubscribe(&subscriber.type_url, part_id, interest);
+        let weight = weight(interest.as_str());
+        if held {
+            self.shrink_names(weight);
+        }
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
         subscriber.moves |= moves;
         if held {
-            let weight = weight(interest.as_str());
             subscriber.names = subscriber.names.saturating_sub(weight);
             subscriber.shrinks(&scope, interest);
-            self.names.shrink(weight);
             subscriber.contested.extend(left.into_iter().map(|name| (name, News::OtherGone)));
             // Nobody waits for the answer of what was left.
             for (name, news) in std::mem::take(&mut subscriber.unanswered) {
@@ -150,7 +152,7 @@ impl Source for Routes {
             Use::Telling => subscriber.may_close = true,
             Use::Over => {
                 let over = subscriber.parts.remove(self.federation.place(authority_of(interest)));
-                over.iter().for_each(|part| close_part(&self.view, subscriber, part));
+                over.iter().for_each(|part| close_part(&self.view, &*self.client, subscriber, part));
             }
         }
         // It may have been the last that had any; a look at all of them for each name that is left would be too many.
@@ -167,8 +169,8 @@ impl Source for Routes {
             // What it was sent here, and is said to hold later, is no more than was on its way at once.
             if subscriber.opening {
                 let weight = held.iter().map(|(name, version)| held_weight(name, version.as_str())).sum();
-                match self.names.grow(weight) {
-                    Ok(()) => subscriber.brought += weight,
+                match self.grow_names(weight) {
+                    Ok(()) => self.brings(id, weight),
                     Err(error) => self.refuse(&error),
                 }
             }

@@ -34,7 +34,10 @@ impl Routes {
         let (type_url, selector) = (subscriber.type_url.clone(), subscriber.selector.clone());
         let Some(scope) = self.route(&type_url, selector, &interest) else { return };
         let scope = self.client.track(&type_url, &scope).unwrap_or(scope);
-        if !Arc::ptr_eq(&scope, &before.scope) {
+        if Arc::ptr_eq(&scope, &before.scope) {
+            // It had been there.
+            self.client.leaves(&scope.key);
+        } else {
             let part = self.view.open(scope, &type_url, &self.waker);
             self.move_part(id, &interest, part);
         }
@@ -51,7 +54,7 @@ impl Routes {
         part.scope.go_on(&subscriber.type_url, part.id, &along);
         subscriber.moved.get_or_insert_default().goes_on(&before, &along, &part);
         subscriber.parts.push(part);
-        close_part(&self.view, subscriber, &before);
+        close_part(&self.view, &*self.client, subscriber, &before);
     }
 
     /// All that the parts of a subscriber have to say was said: what they did not know to be gone is. Whatever a full state said

@@ -197,7 +197,8 @@ impl Scope {
         cache.has_work(id) || cache.interests(id).take(self.slice).any(|interest| cache.is_known(type_url, &interest))
     }
 
-    pub(crate) fn has_work(&self, id: SubscriberId) -> bool {
+    /// Whether there is something that a subscriber was not told yet.
+    pub fn has_work(&self, id: SubscriberId) -> bool {
         self.lock().cache.has_work(id)
     }
 

@@ -9,7 +9,7 @@ use super::explained;
 use super::frame::{Page, Section, show};
 use super::words::{explain_link, facts, field, form, pill, rejection, said, state_since, table, type_name};
 use crate::admin::look::Pages;
-use crate::api::{Client, ClientRow, ClientType, ExplainQuery, PAGE, short_type};
+use crate::api::{Client, ClientRow, ClientType, ClientUses, ExplainQuery, PAGE, short_type};
 
 pub(super) async fn page(State(pages): State<Pages>, Path(id): Path<u64>, asked: Asked<ExplainQuery>) -> Response {
     show(pages, move |relay| {
@@ -22,9 +22,10 @@ pub(super) async fn page(State(pages): State<Pages>, Path(id): Path<u64>, asked:
 }
 
 fn body(client: &Client, asked: &ExplainQuery) -> Markup {
-    let Client { row, wants, explained, also_explained } = client;
+    let Client { row, uses, wants, explained, also_explained } = client;
     html! {
         (who(row))
+        @if let Some(uses) = uses { (used(uses)) }
         @for explained in explained.iter().chain(also_explained) {
             (explained::section(explained))
         }
@@ -52,6 +53,19 @@ fn who(row: &ClientRow) -> Markup {
         ("Address", said(&row.peer)),
         ("Groups", said(&row.groups.join(", "))),
     ])
+}
+
+/// Of a rule without limits there is nothing to say but whose it is.
+fn used(uses: &ClientUses) -> Markup {
+    let limited = uses.limits.iter().filter_map(|(limit, of)| Some((limit, of.used, of.most?)));
+    let rows: Vec<_> = limited.map(|(limit, used, most)| [html! { (limit) }, html! { (used) " of " (most) }]).collect();
+    html! {
+        p.aside { "Counted as " (uses.identity) ", under clients[" (uses.rule) "]." }
+        @if !rows.is_empty() {
+            h2 { "What it may use up" }
+            (table(["Limit", "Used, by all of its streams"], &rows))
+        }
+    }
 }
 
 fn wanted(id: u64, of: &ClientType) -> [Markup; 7] {

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use prost::Message;
@@ -17,6 +18,7 @@ use tonic::server::{Grpc, NamedService, StreamingService, UnaryService};
 use tonic::{Status, Streaming};
 use tonic_prost::ProstCodec;
 
+use super::node_matcher::NodeMatchers;
 use crate::wire::client_status::{
     ClientConfig, ClientStatusRequest, ClientStatusResponse, FETCH_METHOD, STREAM_METHOD,
 };
@@ -30,16 +32,37 @@ pub trait ClientStatus: Send + Sync + 'static {
     /// Visits each client with what it has, until the visitor has room for no more; `contents` says whether the resources
     /// themselves are among that. It may take its time: it is called where it keeps nobody waiting.
     fn visit_clients(&self, contents: bool, visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>);
+
+    /// The same for those whose nodes, encoded, are meant. Who has many clients asks that before it makes anything of one.
+    fn visit_clients_of(
+        &self,
+        is_meant: &dyn Fn(&Bytes) -> bool,
+        contents: bool,
+        visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>,
+    ) {
+        self.visit_clients(contents, &mut |config| {
+            if is_meant(&config.node) { visitor(config) } else { ControlFlow::Continue(()) }
+        });
+    }
 }
 
 impl<T: ClientStatus> ClientStatus for Arc<T> {
     fn visit_clients(&self, contents: bool, visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>) {
         (**self).visit_clients(contents, visitor);
     }
+
+    fn visit_clients_of(
+        &self,
+        is_meant: &dyn Fn(&Bytes) -> bool,
+        contents: bool,
+        visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>,
+    ) {
+        (**self).visit_clients_of(is_meant, contents, visitor);
+    }
 }
 
 /// Serves the client status discovery service, unary and streaming (gRFC A40). What is asked for is answered once: it is no
-/// watch. One answer at a time is made, of at most 64 MiB: who has more is to be asked without contents.
+/// watch. `node_matchers` pick clients by the id and the metadata of their nodes, but not by regular expressions. One answer at a time is made, of at most 64 MiB: who has more is to be asked without contents.
 ///
 /// ```no_run
 /// use xds_transport::grpc::server::{ClientStatusService, ControlPlane};
@@ -64,13 +87,11 @@ impl<S: ClientStatus> ClientStatusService<S> {
     }
 
     async fn answer(self, request: ClientStatusRequest) -> Result<ClientStatusResponse, Status> {
-        if !request.node_matchers.is_empty() {
-            return Err(Status::invalid_argument("node_matchers: all clients are told of, and none are picked"));
-        }
+        let nodes = NodeMatchers::read(&request.node_matchers).map_err(Status::invalid_argument)?;
         // It goes along, so that a caller that hangs up does not let the next answer be made beside this one.
         let Ok(turn) = self.turn.acquire_owned().await else { return Err(Status::unavailable("shutting down")) };
         let made = spawn_blocking(move || {
-            let config = gather(&*self.clients, !request.exclude_resource_contents, MOST_BYTES);
+            let config = gather(&*self.clients, &nodes, !request.exclude_resource_contents, MOST_BYTES);
             drop(turn);
             config.map(|config| ClientStatusResponse { config })
         });
@@ -78,10 +99,15 @@ impl<S: ClientStatus> ClientStatusService<S> {
     }
 }
 
-/// All clients, if there is room for them.
-fn gather(clients: &impl ClientStatus, contents: bool, most: usize) -> Result<Vec<ClientConfig>, Status> {
+/// All clients that are meant, if there is room for them.
+fn gather(
+    clients: &impl ClientStatus,
+    nodes: &NodeMatchers,
+    contents: bool,
+    most: usize,
+) -> Result<Vec<ClientConfig>, Status> {
     let (mut configs, mut bytes) = (Vec::new(), 0);
-    clients.visit_clients(contents, &mut |config| {
+    clients.visit_clients_of(&|node| nodes.match_encoded(node), contents, &mut |config| {
         bytes += config.encoded_len();
         configs.push(config);
         if bytes > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -178,9 +204,10 @@ mod tests {
 
     #[test]
     fn there_is_room_for_so_many_bytes_and_who_has_more_is_told_what_to_leave_out() {
-        assert_eq!(gather(&Clients(3), true, 36).unwrap().len(), 3);
+        let all = NodeMatchers::default();
+        assert_eq!(gather(&Clients(3), &all, true, 36).unwrap().len(), 3);
         for (contents, advised) in [(true, true), (false, false)] {
-            let refused = gather(&Clients(4), contents, 36).unwrap_err();
+            let refused = gather(&Clients(4), &all, contents, 36).unwrap_err();
             assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
             assert!(refused.message().contains("more than 36 bytes"), "{refused}");
             assert_eq!(refused.message().contains("without contents"), advised, "{refused}");

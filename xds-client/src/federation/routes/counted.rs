@@ -1,0 +1,34 @@
+//! What one client uses up, told to it: names, and scopes that it is served from.
+
+use std::sync::Arc;
+
+use super::Routes;
+use crate::federation::scope::Scope;
+use crate::federation::scope_key::ScopeKey;
+use crate::federation::share::OverLimit;
+
+impl Routes {
+    /// A scope that its client may be served from, before it is made: who may not costs its origin nothing.
+    pub(super) fn enter(
+        &self,
+        key: &ScopeKey,
+        scope: impl FnOnce() -> Result<Arc<Scope>, OverLimit>,
+    ) -> Result<Arc<Scope>, OverLimit> {
+        self.client.enters(key)?;
+        scope().inspect_err(|_| self.client.leaves(key))
+    }
+
+    /// So many more names, of what all may have, and of what its client may.
+    pub(super) fn grow_names(&mut self, by: usize) -> Result<(), OverLimit> {
+        self.names.grow(by)?;
+        self.client.grows(by).inspect_err(|_| self.names.shrink(by))
+    }
+
+    /// So many fewer, of those that there were.
+    pub(super) fn shrink_names(&mut self, by: usize) {
+        // What it was not let have is not given back.
+        let by = by.min(self.names.used());
+        self.names.shrink(by);
+        self.client.shrinks(by);
+    }
+}

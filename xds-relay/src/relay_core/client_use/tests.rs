@@ -1,0 +1,239 @@
+use std::task::Waker;
+
+use bytes::Bytes;
+use xds_transport::Protocol;
+use xds_transport::server::{Source as _, Stream};
+use xdstp_cache::{Interest, SubscriberId};
+use xdstp_client::federation::Routes;
+use xdstp_uri::ResourceName;
+
+use super::*;
+use crate::config::Config;
+use crate::metrics::{Gauges, Metrics};
+use crate::relay_core::{RelayCore, ServedStream, ShareBy};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A stream of a client, whom nobody can reach.
+struct Unreached(ClientUse);
+
+impl ServedStream for Unreached {
+    fn peer(&self) -> &str {
+        "somebody"
+    }
+
+    fn client_use(&self) -> Option<&ClientUse> {
+        Some(&self.0)
+    }
+
+    fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
+
+    fn end(&self, _: &str) {}
+}
+
+struct World {
+    core: Arc<RelayCore>,
+    now: Instant,
+}
+
+/// A stream of a client, which asks for endpoints.
+struct Served {
+    routes: Routes,
+    id: SubscriberId,
+    outside: Arc<Unreached>,
+}
+
+impl World {
+    fn new() -> Self {
+        let text =
+            "{ origins: [{ name: up, server: '127.0.0.1:1', authorities: [x, y, z] }], linger: 5s, share_by: [id] }";
+        let config = Config::parse("relay.yaml", text).unwrap();
+        let dial = Box::new(crate::origins::Connections::new(&config).unwrap());
+        let grouping = Box::new(ShareBy::new(config.share_by.clone().unwrap()));
+        #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+        let now = Instant::now();
+        Self { core: RelayCore::new(&config, grouping, dial, Arc::new(Metrics::new([]))), now }
+    }
+
+    fn admit(&self, client: u8, limits: ClientLimits) -> Result<ClientUse, String> {
+        let identity = Identity::Token([client; 32]);
+        let admitted = self.core.admit_client((identity, false), (3, limits), self.now);
+        admitted.map_err(|error| error.to_string())
+    }
+
+    fn open(&self, client: u8, node: &str, limits: ClientLimits) -> Served {
+        let outside = Arc::new(Unreached(self.admit(client, limits).unwrap()));
+        let mut routes = self.core.open_stream(Protocol::Delta, Waker::noop().clone(), Some(outside.clone()));
+        routes.identify(&Bytes::from([&[10, node.len() as u8], node.as_bytes()].concat())).unwrap();
+        let id = routes.open(&"type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment".into());
+        Served { routes, id, outside }
+    }
+
+    fn advance(&mut self, time: Duration) {
+        self.now += time;
+        self.core.sweep(self.now);
+    }
+
+    fn refused(&self, limit: &str) -> Option<String> {
+        let line = format!("xds_relay_client_refused_total{{limit=\"{limit}\",rule=\"3\"}} ");
+        let text = self.core.metrics().render(&Gauges::default());
+        text.lines().find_map(|text| text.strip_prefix(&line).map(str::to_owned))
+    }
+}
+
+impl Served {
+    /// Why its stream ends, if it does.
+    fn ask(&mut self, name: &str) -> Option<String> {
+        self.routes.subscribe(self.id, &interest(name));
+        self.routes.refused().map(|refused| refused.to_string())
+    }
+
+    fn leave(&mut self, name: &str) {
+        self.routes.unsubscribe(self.id, &interest(name));
+    }
+
+    fn used(&self, limit: ClientLimit) -> usize {
+        self.outside.0.uses().find(|(of, ..)| *of == limit).map(|(_, used, _)| used).unwrap()
+    }
+}
+
+fn interest(name: &str) -> Interest {
+    Interest::from(name.parse::<ResourceName>().unwrap())
+}
+
+fn of(authority: &str) -> String {
+    format!("xdstp://{authority}/envoy.config.endpoint.v3.ClusterLoadAssignment/a")
+}
+
+fn limits(set: impl FnOnce(&mut ClientLimits)) -> ClientLimits {
+    let mut limits = ClientLimits::default();
+    set(&mut limits);
+    limits
+}
+
+#[test]
+fn one_client_has_so_many_streams_and_another_as_many_whatever_that_one_has() {
+    let world = World::new();
+    let two = limits(|limits| limits.streams = std::num::NonZeroUsize::new(2));
+    let mut ours = vec![world.open(1, "a", two), world.open(1, "b", two)];
+    let words = "more than 2 streams of one client (clients[].limits.streams of the relay)";
+    assert_eq!(world.admit(1, two).err().as_deref(), Some(words));
+    assert_eq!(world.refused("streams").as_deref(), Some("1"));
+    let _theirs = [world.open(2, "a", two), world.open(2, "b", two)];
+    ours.pop();
+    assert!(world.admit(1, two).is_ok(), "one was given back");
+    // Of load reports there are others, and without limits there is none.
+    let report = world.core.admit_client((Identity::Token([1; 32]), true), (3, two), world.now);
+    assert!(report.is_ok() && world.admit(2, ClientLimits::default()).is_ok());
+}
+
+#[test]
+fn one_client_opens_so_many_streams_a_second_and_none_counts_that_was_refused_for_another_reason() {
+    let mut world = World::new();
+    let rate = limits(|limits| limits.new_streams_per_second = std::num::NonZeroUsize::new(2));
+    world.admit(1, rate).unwrap().undo(world.now);
+    assert_eq!(world.core.client_uses.count(), 0, "nothing is left of it");
+    let opened: Vec<_> = (0..3).map(|_| world.admit(1, rate).map(drop)).collect();
+    let words = "more than 2 new streams of one client a second (clients[].limits.new_streams_per_second of the relay)";
+    assert_eq!(opened, [Ok(()), Ok(()), Err(words.to_owned())]);
+    assert!(world.admit(2, rate).is_ok());
+    assert_eq!(world.core.client_uses.count(), 2, "that they opened some is remembered");
+    world.advance(SECOND / 2);
+    assert!(world.admit(1, rate).is_ok() && world.admit(1, rate).is_err());
+    world.advance(2 * SECOND);
+    assert_eq!(world.core.client_uses.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_client_has_so_many_names_over_all_of_its_streams() {
+    let world = World::new();
+    let three = limits(|limits| limits.names = std::num::NonZeroUsize::new(3));
+    let (mut one, mut other, mut stranger) =
+        (world.open(1, "n", three), world.open(1, "m", three), world.open(2, "n", three));
+    assert_eq!([one.ask("a"), one.ask("a"), one.ask("b"), other.ask("a")], [const { None }; 4]);
+    assert_eq!(other.used(ClientLimit::Names), 3);
+    let words = "more than 3 names of one client (clients[].limits.names of the relay)";
+    assert_eq!(other.ask("b").as_deref(), Some(words));
+    assert_eq!(world.refused("names").as_deref(), Some("1"));
+    assert_eq!(["a", "b", "c"].map(|name| stranger.ask(name)), [const { None }; 3], "that costs nobody else");
+    drop(other);
+    one.leave("b");
+    assert_eq!(one.used(ClientLimit::Names), 1, "what was not let in is not given back");
+    assert_eq!(["b", "c"].map(|name| one.ask(name)), [None, None]);
+    assert!(one.ask("d").is_some());
+    drop((one, stranger));
+    assert_eq!(world.core.client_uses.count(), 0, "whoever has no stream leaves nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_client_is_in_so_many_groups_and_one_that_it_left_counts_while_it_costs_something() {
+    let mut world = World::new();
+    let two = limits(|limits| limits.groups = std::num::NonZeroUsize::new(2));
+    let [mut a, mut b, mut c] = ["a", "b", "c"].map(|node| world.open(1, node, two));
+    assert_eq!([a.ask("x"), b.ask("x")], [None, None]);
+    let words = "more than 2 node groups of one client (clients[].limits.groups of the relay)";
+    assert_eq!(c.ask("x").as_deref(), Some(words));
+    assert_eq!(world.core.federation.scopes().len(), 2, "what it may not have costs nobody anything");
+    // A second stream in a group is no second group.
+    let mut again = world.open(1, "a", two);
+    assert_eq!(again.ask("x"), None);
+    let mut theirs = world.open(2, "c", two);
+    assert_eq!(theirs.ask("x"), None, "another client may");
+    drop((again, c, b));
+    world.advance(SECOND);
+    let mut next = world.open(1, "d", two);
+    assert_eq!(next.ask("x").as_deref(), Some(words), "the one that it left stays for the linger time");
+    drop(next);
+    // Once others are in it, it is theirs.
+    let mut with_others = world.open(2, "b", two);
+    assert_eq!(with_others.ask("x"), None);
+    let mut next = world.open(1, "d", two);
+    assert_eq!(next.ask("x"), None);
+    assert_eq!(next.used(ClientLimit::Groups), 2);
+    drop(a);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_client_has_names_of_so_many_authorities() {
+    let world = World::new();
+    let two = limits(|limits| limits.authorities = std::num::NonZeroUsize::new(2));
+    let [mut one, mut other] = ["n", "m"].map(|node| world.open(1, node, two));
+    assert_eq!([one.ask(&of("x")), other.ask(&of("y")), other.ask(&of("x"))], [const { None }; 3]);
+    let words = "more than 2 authorities of one client (clients[].limits.authorities of the relay)";
+    assert_eq!(one.ask(&of("z")).as_deref(), Some(words));
+    assert_eq!(world.core.federation.scopes().len(), 2);
+    assert_eq!((one.used(ClientLimit::Authorities), other.used(ClientLimit::Authorities)), (2, 2));
+}
+
+#[test]
+fn a_scope_that_is_gone_does_not_count_and_who_left_is_forgotten_with_it() {
+    let mut world = World::new();
+    let one = limits(|limits| limits.authorities = std::num::NonZeroUsize::new(1));
+    let (client, federation) = (world.admit(1, one).unwrap(), world.core.federation.clone());
+    let key = |authority: &str| ScopeKey::Authority(authority.to_owned());
+    // Twice, as two of its streams are served from there.
+    assert!(client.enters(&key("x"), &federation).is_ok() && client.enters(&key("x"), &federation).is_ok());
+    client.leaves(&key("x"));
+    assert!(client.enters(&key("y"), &federation).is_err(), "it is in the other still");
+    client.leaves(&key("x"));
+    // There is no such scope, so that it costs nothing.
+    assert!(client.enters(&key("y"), &federation).is_ok());
+    client.leaves(&key("y"));
+    drop(client);
+    assert_eq!(world.core.client_uses.count(), 1, "it has left something");
+    world.advance(SECOND);
+    assert_eq!(world.core.client_uses.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_is_new_holds_for_what_is_there_and_ends_nothing() {
+    let world = World::new();
+    let mut served = world.open(1, "n", ClientLimits::default());
+    assert_eq!(["a", "b", "c"].map(|name| served.ask(name)), [const { None }; 3]);
+    served.outside.0.is_under(5, limits(|limits| limits.names = std::num::NonZeroUsize::new(2)));
+    assert_eq!(served.routes.refused(), None);
+    assert!(served.ask("d").is_some(), "there are three");
+    assert_eq!(served.outside.0.rule(), 5);
+    served.outside.0.is_under(5, limits(|limits| limits.names = std::num::NonZeroUsize::new(5)));
+    assert_eq!(served.ask("e"), None);
+}

@@ -1,0 +1,73 @@
+//! What one client may use up by the rule for it, over loopback: what it is told, what is counted and shown, and that others are
+//! none the worse.
+
+use xds_relay::api::{Client, Clients};
+
+use crate::clients::{ONE, TWO, ask, open, relay, told};
+use crate::limits::CLUSTERS;
+use crate::loops::page;
+use crate::reload::reload;
+use crate::stream::{Call, in_time};
+
+const RULES: &str = "[{ match: { token: $tokens }, limits: { streams: 1, names: 2 } }, { match: { token: $others } }]";
+
+async fn client(relay: &crate::Running, token: &str) -> Call {
+    let bearer = format!("Bearer {token}");
+    open(relay, &[("authorization", bearer.as_bytes())]).await
+}
+
+fn body<T: serde::de::DeserializeOwned>(answer: &str) -> T {
+    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+#[tokio::test]
+async fn a_client_that_takes_more_than_its_rule_allows_is_told_so_and_others_are_none_the_worse() {
+    let (relay, directory) = relay("[{ match: { token: $tokens } }]").await;
+    let both = format!("{ONE}\n{TWO}");
+    std::fs::write(directory.path().join("tokens"), both).unwrap();
+    std::fs::write(directory.path().join("others"), "another-0123456789abcdef").unwrap();
+    // It had a stream before there were limits.
+    let mut first = client(&relay, ONE).await;
+    ask(&mut first, CLUSTERS, &["shop/a"], "n").await;
+    assert_eq!(told(&mut first).await, ["+shop/a"]);
+    reload(&relay, directory.path(), RULES, "{}").await.unwrap();
+
+    let mut second = client(&relay, ONE).await;
+    let words = "more than 1 streams of one client (clients[].limits.streams of the relay)";
+    assert_eq!(second.status().await, (8, words.to_owned()));
+    // Whoever shows another token is another client, under the same rule.
+    let mut other = client(&relay, TWO).await;
+    ask(&mut other, CLUSTERS, &["shop/a", "bank/a"], "m").await;
+    assert_eq!(told(&mut other).await.len(), 2);
+
+    let listed: Clients = body(&page(&relay, "/api/v1/clients?node=m").await);
+    let shown: Client = body(&page(&relay, &format!("/api/v1/clients/{}", listed.clients[0].id)).await);
+    let uses = shown.uses.unwrap();
+    assert_eq!((uses.rule, uses.identity.as_str()), (0, "token"));
+    let of = |limit: &str| (uses.limits[limit].used, uses.limits[limit].most);
+    assert_eq!([of("streams"), of("names"), of("groups")], [(1, Some(1)), (2, Some(2)), (0, None)]);
+    let html = page(&relay, &format!("/clients/{}", listed.clients[0].id)).await;
+    assert!(html.contains("2 of 2") && html.contains("Counted as token, under clients[0]."), "{html}");
+
+    ask(&mut other, CLUSTERS, &["c"], "m").await;
+    let words = "more than 2 names of one client (clients[].limits.names of the relay)";
+    assert_eq!(in_time(other.status()).await, (8, words.to_owned()));
+    let metrics = page(&relay, "/metrics").await;
+    for (limit, times) in [("streams", 1), ("names", 1)] {
+        let line = format!("xds_relay_client_refused_total{{limit=\"{limit}\",rule=\"0\"}} {times}\n");
+        assert!(metrics.contains(&line), "{metrics}");
+    }
+
+    // More counts at once, and the stream that was there goes on.
+    reload(&relay, directory.path(), &RULES.replace("streams: 1", "streams: 2"), "{}").await.unwrap();
+    let mut second = client(&relay, ONE).await;
+    ask(&mut second, CLUSTERS, &["shop/a"], "n").await;
+    assert_eq!(told(&mut second).await, ["+shop/a"]);
+    ask(&mut first, CLUSTERS, &["bank/a"], "n").await;
+    let words = "more than 2 names of one client (clients[].limits.names of the relay)";
+    assert_eq!(in_time(first.status()).await, (8, words.to_owned()), "it has two with the other");
+    // Without rules there are no limits, for streams that were under one either.
+    reload(&relay, directory.path(), "none", "{}").await.unwrap();
+    ask(&mut second, CLUSTERS, &["bank/a", "c", "d"], "n").await;
+    assert!(told(&mut second).await.contains(&"+bank/a".to_owned()));
+}
