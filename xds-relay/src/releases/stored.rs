@@ -24,6 +24,7 @@ pub(crate) mod error;
 mod following;
 mod log;
 mod orders;
+mod publish;
 mod read;
 mod save;
 mod seen;
@@ -33,6 +34,7 @@ mod tests;
 mod waiting;
 
 pub use self::log::Logged;
+pub(crate) use self::publish::Taken;
 pub use self::read::Reader;
 pub(crate) use self::waiting::{Waiting, WaitingOrders};
 
