@@ -278,7 +278,7 @@ impl Releases {
 
     /// Whether orders that wait for the store are kept over a restart.
     pub(crate) fn keep_unsaved(&self) -> bool {
-        self.copy.is_some()
+        self.copy.as_ref().is_some_and(Copy::keeps_waiting)
     }
 
     /// Whether what others do is heard.
@@ -340,7 +340,7 @@ impl Releases {
         self.keep_waiting();
         let scope = self.rollout.scope();
         match flushed {
-            Err(error) if self.copy.is_some() => {
+            Err(error) if self.keep_unsaved() => {
                 tracing::warn!(scope, "what was ordered last waits for the next start: {error}");
             }
             Err(error) => tracing::error!(scope, "what was ordered last is forgotten as this ends: {error}"),

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use xds_relay::api::{Ordered, ReleaseOrder};
 use xds_relay::relay_core::Readiness;
 use xds_relay::releases::{Act, Transition, Types};
 use xds_relay::state::{Memory, Op, Store as _};
@@ -577,4 +578,26 @@ fn a_relay_with_orders_that_wait_starts_though_it_cannot_be_read_what_was_done()
     *relays.seats[0].hidden.lock().unwrap() = "";
     relays.advance(10);
     assert!(relays.control(1).frozen().is_some());
+}
+
+/// A person is told whether what was ordered is forgotten if the relay ends.
+#[test]
+fn what_is_ordered_and_waits_is_said_to_be_kept_only_if_it_is() {
+    let mut relays = staged();
+    relays.cut_off(0, true);
+    for (order, is_full) in [(Ordered::Hold, true), (Ordered::Freeze, false), (Ordered::Rollback, true)] {
+        relays.are_copies_full.store(is_full, Ordering::Relaxed);
+        let (core, now) = (&relays.world.relays[0].core, relays.world.now);
+        let order = ReleaseOrder { order, ..ReleaseOrder::default() };
+        let done = core.order_releases(&order, "ann", None, &|| true, (now, relays.world.wall())).unwrap();
+        assert_eq!((done.is_kept, done.keeps_unsaved), (false, !is_full), "{order:?}");
+        assert_eq!(core.released().scopes[0].keeps_unsaved, !is_full);
+    }
+    // There is room again, and nobody orders anything more.
+    relays.are_copies_full.store(false, Ordering::Relaxed);
+    relays.advance(2);
+    let scope = relays.world.relays[0].core.released().scopes.remove(0);
+    assert_eq!((scope.unsaved, scope.keeps_unsaved), (3, true));
+    relays.restart(0, &[]);
+    assert!(relays.control(0).frozen().is_some() && relays.control(0).candidate().is_none());
 }

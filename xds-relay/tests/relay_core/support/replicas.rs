@@ -169,6 +169,26 @@ impl Drop for Mine {
     }
 }
 
+/// What one keeps by itself, which may be full.
+struct OnDisk(Memory, Arc<AtomicBool>);
+
+impl Store for OnDisk {
+    fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+        self.0.list(prefix)
+    }
+
+    fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
+        self.0.watch(prefix, after)
+    }
+
+    fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
+        match self.1.load(Ordering::Relaxed) {
+            true => Err(std::io::Error::from(std::io::ErrorKind::StorageFull).into()),
+            false => self.0.commit(ops, compares),
+        }
+    }
+}
+
 pub(crate) struct Replicas {
     pub(crate) world: World,
     pub(crate) store: Arc<Mutex<Memory>>,
@@ -178,8 +198,9 @@ pub(crate) struct Replicas {
     followings: Vec<(usize, Following)>,
     /// The relay that begins next is cut off once it follows the store, and has read nothing.
     pub(crate) is_cut_off_as_it_begins: bool,
-    /// What each keeps by itself.
+    /// What each keeps by itself, and whether there is room for more.
     pub(crate) copies: Vec<Memory>,
+    pub(crate) are_copies_full: Arc<AtomicBool>,
     stores: usize,
     rollout: Rollout,
     pub(crate) protocol: Protocol,
@@ -200,6 +221,7 @@ impl Replicas {
             seats: Vec::new(),
             followings: Vec::new(),
             copies: Vec::new(),
+            are_copies_full: Arc::default(),
             is_cut_off_as_it_begins: false,
             stores: 0,
             rollout,
@@ -234,7 +256,8 @@ impl Replicas {
 
     /// The same of a relay that may not begin.
     pub(crate) fn try_to_begin(&mut self, relay: usize) -> Result<(), RolloutError> {
-        let (seat, copy) = (Arc::new(self.seats[relay].clone()), Arc::new(self.copies[relay].clone()));
+        let copy = Arc::new(OnDisk(self.copies[relay].clone(), self.are_copies_full.clone()));
+        let seat = Arc::new(self.seats[relay].clone());
         let following = Following::begin(seat.clone()).unwrap_or_else(|_| Following::later(seat.clone()));
         if std::mem::take(&mut self.is_cut_off_as_it_begins) {
             self.cut_off(relay, true);
