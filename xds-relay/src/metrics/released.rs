@@ -21,7 +21,7 @@ pub struct ReleaseGauges {
     pub recalled: bool,
     /// Whether the store was read and written when it was to be last.
     pub store_up: bool,
-    /// What is kept there and is not what was written.
+    /// What is kept there and is not what was written, or is of a later version.
     pub damaged: u64,
     /// Whether this relay publishes.
     pub publishes: bool,

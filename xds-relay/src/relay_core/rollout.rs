@@ -112,6 +112,8 @@ pub(crate) struct Told {
     pub(crate) mark: String,
     pub(crate) kept: Vec<Kept>,
     pub(crate) damaged: Vec<Damage>,
+    /// The control value is damaged, or of a later format: among those is that.
+    pub(crate) is_control_bad: bool,
     /// How many orders are not in the store yet.
     pub(crate) unsaved: usize,
     /// The store did not answer yet: it is what this relay knew last.
@@ -272,8 +274,8 @@ impl Releases {
 
     /// Whether the store does not answer, or not as it is to.
     pub(crate) fn is_store_away(&self) -> bool {
-        let Told { is_recalled, is_unwritten, .. } = lock(&self.served).told;
-        is_recalled || is_unwritten || self.is_unheard.load(Ordering::Relaxed)
+        let Told { is_recalled, is_unwritten, is_control_bad, .. } = lock(&self.served).told;
+        is_recalled || is_unwritten || is_control_bad || self.is_unheard.load(Ordering::Relaxed)
     }
 
     /// Whether orders that wait for the store are kept over a restart.

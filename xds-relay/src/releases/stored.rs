@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use xdstp_client::state::{Op, Revision, Store};
 
-use self::error::{Damage, StoredError};
+use self::error::{Damage, LATER, StoredError};
 use self::seen::Seen;
 use crate::releases::act::{Transition, time_of};
 use crate::releases::control::Control;
@@ -98,6 +98,8 @@ pub struct Stored {
     /// Others write there, too, and what they write is heard.
     is_shared: bool,
     damaged: Vec<Damage>,
+    /// The control value in the store cannot be used: what is known here is what there was before.
+    bad_control: Option<Damage>,
 }
 
 /// What came of an order, and whether that is kept.
@@ -158,6 +160,7 @@ impl Stored {
             seen: Seen::default(),
             is_shared: false,
             damaged: Vec::new(),
+            bad_control: None,
         }
     }
 
@@ -209,6 +212,11 @@ impl Stored {
     /// What was kept and cannot be used: as it was when it was opened.
     pub fn damaged(&self) -> &[Damage] {
         &self.damaged
+    }
+
+    /// What is wrong with the control value in the store, if what is known is what there was before.
+    pub(crate) fn bad_control(&self) -> Option<&Damage> {
+        self.bad_control.as_ref()
     }
 
     /// Whether all of a release is kept.
@@ -265,7 +273,7 @@ impl Stored {
         let id = id.ok_or("it is under no id of a release")?;
         let record: ReleaseRecord = unseal(key, value)?;
         if record.format > FORMAT {
-            return Err("it is of a later format");
+            return Err(LATER);
         }
         let is_there = |part: &Vec<u8>| hash(part).is_some_and(|part| self.parts.contains_key(&part));
         if record.complete && !record.parts.iter().all(is_there) {
@@ -299,19 +307,15 @@ impl Stored {
     /// It is not in the store any more. What is stable and what is frozen is known here, and is to be there again.
     fn lose_control(&mut self) {
         (self.revision, self.went_back, self.is_unread) = (0, true, true);
+        self.bad_control = None;
     }
 
     /// Goes by a control value that is in the store. One of before is no news: the store was put back, and what was frozen since
     /// is not to be forgotten, nor what is stable.
     fn take_control(&mut self, key: &str, value: &[u8], revision: Revision) -> Result<(), StoredError> {
-        let record: ControlRecord = unseal(key, value).map_err(|problem| Damage::new(key, problem))?;
-        if record.format > FORMAT {
-            return Err(StoredError::Format { key: key.to_owned(), format: record.format, reads: FORMAT });
-        }
-        if record.scope != self.scope {
-            return Err(Damage::new(key, "it is of another scope").into());
-        }
-        let control = record.control().ok_or_else(|| Damage::new(key, "it is no control value"))?;
+        let read = self.control_of(key, value);
+        self.bad_control = read.as_ref().err().and_then(StoredError::damage);
+        let (record, control) = read?;
         let count = record.count();
         (self.revision, self.went_back) = (revision, count.is_before(self.count, self.is_recalled));
         if self.went_back {
@@ -327,6 +331,18 @@ impl Stored {
             (self.base, self.count) = (control, count);
         }
         Ok(())
+    }
+
+    fn control_of(&self, key: &str, value: &[u8]) -> Result<(ControlRecord, Control), StoredError> {
+        let record: ControlRecord = unseal(key, value).map_err(|problem| Damage::new(key, problem))?;
+        if record.format > FORMAT {
+            return Err(StoredError::Format { key: key.to_owned(), format: record.format, reads: FORMAT });
+        }
+        if record.scope != self.scope {
+            return Err(Damage::new(key, "it is of another scope").into());
+        }
+        let control = record.control().ok_or_else(|| Damage::new(key, "it is no control value"))?;
+        Ok((record, control))
     }
 }
 

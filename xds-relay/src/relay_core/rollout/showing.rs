@@ -64,7 +64,8 @@ impl Releases {
             let told = Told {
                 mark: state.stored.mark(),
                 kept: state.stored.releases(),
-                damaged: state.stored.damaged().to_vec(),
+                damaged: state.stored.damaged().iter().chain(state.stored.bad_control()).cloned().collect(),
+                is_control_bad: state.stored.bad_control().is_some(),
                 unsaved: state.stored.unsaved(),
                 is_recalled: state.stored.is_recalled(),
                 is_served: shown.is_some(),
