@@ -77,6 +77,8 @@ pub struct Stored {
     revision: Revision,
     /// The store was put back to what it was: what is known here is to be there again.
     went_back: bool,
+    /// That was so since it was asked for last.
+    has_gone_back: bool,
     /// The store did not answer yet: what holds is what was known last, and once the store is read that counts for nothing.
     is_recalled: bool,
     /// The same with what was done while the store was away.
@@ -148,6 +150,7 @@ impl Stored {
             count: Count::default(),
             revision: 0,
             went_back: false,
+            has_gone_back: false,
             is_recalled: false,
             control: Control::default(),
             unsaved: Vec::new(),
@@ -307,6 +310,7 @@ impl Stored {
     /// It is not in the store any more. What is stable and what is frozen is known here, and is to be there again.
     fn lose_control(&mut self) {
         (self.revision, self.went_back, self.is_unread) = (0, true, true);
+        self.has_gone_back = true;
         self.bad_control = None;
     }
 
@@ -326,7 +330,7 @@ impl Stored {
                 was,
                 "the store was put back to an earlier state: what was done since is put back"
             );
-            self.is_unread = true;
+            (self.is_unread, self.has_gone_back) = (true, true);
         } else {
             (self.base, self.count) = (control, count);
         }

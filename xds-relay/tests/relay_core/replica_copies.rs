@@ -601,3 +601,30 @@ fn what_is_ordered_and_waits_is_said_to_be_kept_only_if_it_is() {
     relays.restart(0, &[]);
     assert!(relays.control(0).frozen().is_some() && relays.control(0).candidate().is_none());
 }
+
+/// Each has a copy, and one of them knows of a freeze that the other one does not. Whichever is there first.
+#[test]
+fn what_the_newest_copy_knows_is_put_back_though_another_relay_put_back_what_it_knew() {
+    for (first, late) in [(0, 0), (1, 0), (1, 1), (1, 3)] {
+        let mut relays = staged();
+        let old = relays.snapshot();
+        relays.advance(200);
+        relays.cut_off(1, true);
+        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+        relays.advance(2);
+        let newest = relays.control(0);
+        relays.cut_off(0, true);
+        relays.restore(&old);
+        for relay in [0, 1] {
+            relays.restart(relay, &[]);
+            relays.set_at(relay, &["a@2", "b@1"]);
+        }
+        relays.cut_off(first, false);
+        relays.advance(late);
+        relays.cut_off(1 - first, false);
+        relays.advance(20);
+        let there = relays.control(0);
+        assert_eq!(there, relays.control(1));
+        assert_eq!((there.frozen(), there.stable()), (newest.frozen(), newest.stable()), "{first} {late}");
+    }
+}

@@ -50,8 +50,13 @@ impl Releases {
     }
 
     fn go_on(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
+        let goes_back = state.stored.take_gone_back() && self.turns.are_shared();
+        let awaits_newer = state.turn.awaits_newer(goes_back, now);
         if state.stored.went_back() {
             self.put_back(state, wall)?;
+        }
+        if awaits_newer {
+            return Ok(());
         }
         let is_publisher = self.has_turn(state, now, wall)?;
         let published = self.publish(state, is_publisher, now, wall);

@@ -53,6 +53,11 @@ impl Stored {
         self.went_back
     }
 
+    /// Whether it was since this was asked last, be it that somebody has mended it.
+    pub(crate) fn take_gone_back(&mut self) -> bool {
+        std::mem::take(&mut self.has_gone_back)
+    }
+
     /// Has the store know again what is known here: whatever it names is to be [there](Self::put_back) before.
     ///
     /// # Errors
