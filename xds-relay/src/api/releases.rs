@@ -57,6 +57,10 @@ pub struct ReleasedScope {
     /// forgotten if the relay ends before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub keeps_unsaved: bool,
+    /// Whether the relay that wrote in the store last who is served which release goes on by other stages than this one: they are to be
+    /// the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub other_stages: bool,
     /// Whether the store has not answered since this relay began: what is told is what the relay had of it before, and is served.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recalled: bool,

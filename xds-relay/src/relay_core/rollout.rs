@@ -114,6 +114,8 @@ pub(crate) struct Told {
     pub(crate) damaged: Vec<Damage>,
     /// The control value is damaged, or of a later format: among those is that.
     pub(crate) is_control_bad: bool,
+    /// A relay wrote the control value that goes on by other stages.
+    pub(crate) has_other_stages: bool,
     /// How many orders are not in the store yet.
     pub(crate) unsaved: usize,
     /// The store did not answer yet: it is what this relay knew last.
@@ -179,7 +181,7 @@ impl Releases {
             false => Stored::open(store, &scope)?,
         };
         if turns.are_shared() {
-            stored.share();
+            stored.share(&rollout.stages);
         }
         let settling = Settling::new(rollout.settle);
         let state = State {

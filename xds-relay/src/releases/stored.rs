@@ -16,6 +16,7 @@ use crate::releases::manifest::BodyHash;
 use crate::releases::records::{ControlRecord, Count, FORMAT, ItemRecord, PartRecord, ReleaseRecord, hash};
 use crate::releases::release::Release;
 use crate::releases::sealed::unseal;
+use crate::releases::stage::Stages;
 
 mod batch;
 mod content;
@@ -99,6 +100,9 @@ pub struct Stored {
     seen: Seen,
     /// Others write there, too, and what they write is heard.
     is_shared: bool,
+    /// By which stages this relay goes on, where others may, and whoever wrote the control value; 0 if that is not known.
+    own_stages: u64,
+    written_stages: u64,
     damaged: Vec<Damage>,
     /// The control value in the store cannot be used: what is known here is what there was before.
     bad_control: Option<Damage>,
@@ -162,6 +166,8 @@ impl Stored {
             floor: 0,
             seen: Seen::default(),
             is_shared: false,
+            own_stages: 0,
+            written_stages: 0,
             damaged: Vec::new(),
             bad_control: None,
         }
@@ -201,9 +207,19 @@ impl Stored {
         self.revision
     }
 
-    /// Others write there, too: what they write is heard, and remembered.
-    pub(crate) fn share(&mut self) {
-        self.is_shared = true;
+    /// Others write there, too: what they write is heard, and remembered. They are to go on by the same stages.
+    pub(crate) fn share(&mut self, stages: &Stages) {
+        (self.is_shared, self.own_stages) = (true, stages.print());
+    }
+
+    /// Whether a relay wrote the control value that goes on by other stages than this one.
+    pub(crate) fn has_other_stages(&self) -> bool {
+        ![0, self.own_stages].contains(&self.written_stages) && self.own_stages != 0
+    }
+
+    /// What this relay writes as the control value.
+    fn control_record(&self, control: &Control, count: Count) -> ControlRecord {
+        ControlRecord { stages: self.own_stages, ..ControlRecord::of(&self.scope, control, count) }
     }
 
     /// What the publisher does goes this way from now on.
@@ -321,6 +337,7 @@ impl Stored {
         self.bad_control = read.as_ref().err().and_then(StoredError::damage);
         let (record, control) = read?;
         let count = record.count();
+        self.written_stages = record.stages;
         (self.revision, self.went_back) = (revision, count.is_before(self.count, self.is_recalled));
         if self.went_back {
             let (scope, is, was) = (&self.scope, count.changes, self.count.changes);

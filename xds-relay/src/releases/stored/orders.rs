@@ -231,8 +231,7 @@ impl Stored {
         };
         let count = Count { changes, begun_by };
         let key = self.keys.control();
-        let record = ControlRecord::of(&self.scope, control, count);
-        let mut ops = vec![Op::put(&*key, seal(&key, &record))];
+        let mut ops = vec![Op::put(&*key, seal(&key, &self.control_record(control, count)))];
         let entries = done.iter().zip(self.count.changes..);
         ops.extend(entries.map(|((order, transition), number)| self.entry(order, *transition, control, number)));
         ops.extend(self.trim(changes)?);
@@ -243,7 +242,7 @@ impl Stored {
     pub(super) fn is_written(&mut self, control: &Control, count: Count, revision: Revision) {
         self.base = control.clone();
         (self.control, self.count, self.revision) = (control.clone(), count, revision);
-        self.went_back = false;
+        (self.went_back, self.written_stages) = (false, self.own_stages);
         self.unsaved.clear();
     }
 }

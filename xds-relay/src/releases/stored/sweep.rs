@@ -6,7 +6,7 @@ use xdstp_client::state::{Commit, Compare, Op};
 
 use crate::releases::control::Control;
 use crate::releases::manifest::BodyHash;
-use crate::releases::records::{ControlRecord, hash};
+use crate::releases::records::hash;
 use crate::releases::release::Release;
 use crate::releases::sealed::seal;
 use crate::releases::stored::Stored;
@@ -90,12 +90,13 @@ impl Stored {
             return self.write(others);
         }
         let key = self.keys.control();
-        let control = Op::put(&*key, seal(&key, &ControlRecord::of(&self.scope, &self.base, self.count)));
+        let control = Op::put(&*key, seal(&key, &self.control_record(&self.base, self.count)));
         let ops: Vec<_> = self.deletes(dropped).chain(others).chain([control]).collect();
         match self.writer.commit(&ops, &[Compare::unchanged(key, self.revision)])? {
             Commit::Conflict => return Err(StoredError::Contended),
             Commit::Done(revision) => (self.revision, self.floor) = (revision, revision.max(self.floor)),
         }
+        self.written_stages = self.own_stages;
         dropped.iter().for_each(|release| _ = self.releases.remove(release));
         Ok(())
     }

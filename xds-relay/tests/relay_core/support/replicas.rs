@@ -250,6 +250,12 @@ impl Replicas {
         clients.iter().for_each(|client| self.world.connect(*client, relay));
     }
 
+    /// A relay starts again, by other stages: so do all that start later.
+    pub(crate) fn roll_out_by(&mut self, stages: Stages, relay: usize) {
+        self.rollout.stages = stages;
+        self.restart(relay, &[]);
+    }
+
     fn begin(&mut self, relay: usize) {
         self.try_to_begin(relay).unwrap();
     }

@@ -235,7 +235,7 @@ fn who_hears_of_a_release_knows_all_of_it_in_whatever_order_it_is_told() {
         let mut relay = Relay::start(store.clone());
         relay.publish_by(&numbered(0), &no_stages(), true).unwrap();
         let mut other = Stored::open(store.clone(), SCOPE).unwrap();
-        other.share();
+        other.share(&no_stages());
         let mut watch = store.watch("", store.list("").unwrap().revision).unwrap();
         for number in 1..50 {
             let content = numbered(number);
@@ -266,7 +266,7 @@ fn what_is_put_as_it_was_is_damaged_no_more() {
     let mut relay = Relay::start(store.clone());
     relay.publish(&numbered(0)).unwrap();
     let mut other = Stored::open(store.clone(), SCOPE).unwrap();
-    other.share();
+    other.share(&stages());
     let mut watch = store.watch("", store.list("").unwrap().revision).unwrap();
     for kind in ["/part/", "/rel/"] {
         let entries = store.list("").unwrap().entries;
