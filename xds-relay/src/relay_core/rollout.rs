@@ -84,6 +84,8 @@ struct State {
     contents: BTreeMap<Release, Arc<Content>>,
     /// What could not be read, and until when that is not tried again.
     unread: BTreeMap<Release, Instant>,
+    /// Since when the store has an earlier state, and it cannot be read what is to be put back.
+    unshown_since: Option<Instant>,
     health: Health,
     turn: MyTurn,
     /// What other relays say of their clients.
@@ -192,6 +194,7 @@ impl Releases {
             shown: None,
             contents: BTreeMap::new(),
             unread: BTreeMap::new(),
+            unshown_since: None,
             health: Health::default(),
             turn: MyTurn::default(),
             tallies: Tallies::default(),

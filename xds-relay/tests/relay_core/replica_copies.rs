@@ -628,3 +628,34 @@ fn what_the_newest_copy_knows_is_put_back_though_another_relay_put_back_what_it_
         assert_eq!((there.frozen(), there.stable()), (newest.frozen(), newest.stable()), "{first} {late}");
     }
 }
+
+/// The disk is busy, say: that what is stable cannot be read just now says nothing of whether it is there.
+#[test]
+fn what_cannot_be_read_for_a_moment_is_not_lost() {
+    for (seconds, is_there, is_frozen) in [(10, true, true), (40, true, false), (0, false, false)] {
+        let mut relays = staged();
+        let old = relays.snapshot();
+        relays.set(&["a@3", "b@1"]);
+        relays.advance(200);
+        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+        relays.advance(2);
+        relays.world.stop(1);
+        relays.restore(&old);
+        if is_there {
+            *relays.copies_hide.lock().unwrap() = "/body/";
+        } else {
+            let copy = relays.copies[0].list("").unwrap().entries.into_iter();
+            let ops: Vec<_> = copy.filter(|of| of.key.contains("/rel/")).map(|of| Op::delete(of.key)).collect();
+            let _ = relays.copies[0].commit(&ops, &[]).unwrap();
+        }
+        relays.restart(0, &[]);
+        let client = relays.node(0, "other", "other");
+        relays.advance(seconds + 1);
+        *relays.copies_hide.lock().unwrap() = "";
+        relays.advance(if is_there { 10 } else { 1 });
+        let control = relays.control(0);
+        assert_eq!(control.frozen().is_some(), is_frozen, "{seconds}");
+        let held = relays.held([client]);
+        assert_eq!(held, [if is_frozen { "a@3 b@1" } else { "a@1 b@1" }], "{seconds}");
+    }
+}

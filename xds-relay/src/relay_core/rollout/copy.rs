@@ -10,7 +10,7 @@ use xdstp_client::state::{Store, StoreError};
 
 use super::Releases;
 use crate::lock::lock;
-use crate::releases::{Item, Stages, Stored, StoredError, Waiting, WaitingOrders};
+use crate::releases::{Item, Release, Stages, Stored, StoredError, Waiting, WaitingOrders};
 
 /// How long a store is left alone that is full, or takes no more for another reason.
 const AGAIN: Duration = Duration::from_secs(30);
@@ -87,6 +87,12 @@ impl Releases {
             tracing::error!(scope = self.rollout.scope(), "what was ordered and waits is not kept here: {error}");
         });
         copy.keeps_waiting.store(is_kept.is_ok(), Ordering::Relaxed);
+    }
+
+    /// Whether the copy has a release, as far as it can be read.
+    pub(super) fn may_have_copied(&self, release: Release) -> bool {
+        let copied = self.copy.as_ref().map(|copy| lock(&copy.copied));
+        copied.is_some_and(|mut copied| copied.stored().map_or(true, |stored| stored.has(release)))
     }
 
     /// Keeps what is served, once it is; what cannot be kept is said, and tried again.

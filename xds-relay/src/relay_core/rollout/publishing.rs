@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use xdstp_client::federation::Held;
 use xdstp_uri::ResourceName;
@@ -19,6 +19,8 @@ use crate::releases::{
 
 /// Why a candidate goes on.
 const WELL: &str = "all is well";
+/// For how long it cannot be read what is stable before it is given up for what a store says that was put back to an earlier state.
+const LOST: Duration = Duration::from_secs(15);
 
 impl Releases {
     /// Takes what has settled, goes on to the next stage, and halts: to be called every second or so. `look` is how the streams
@@ -52,8 +54,10 @@ impl Releases {
     fn go_on(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
         let goes_back = state.stored.take_gone_back() && self.turns.are_shared();
         let awaits_newer = state.turn.awaits_newer(goes_back, now);
-        if state.stored.went_back() {
-            self.put_back(state, wall)?;
+        if !state.stored.went_back() {
+            state.unshown_since = None;
+        } else if !self.put_back(state, now, wall)? {
+            return Ok(());
         }
         if awaits_newer {
             return Ok(());
@@ -154,8 +158,9 @@ impl Releases {
         state.health.tally(release, missed.as_ref(), now)
     }
 
-    /// The store was put back to what it was: what is served is there again, and what was ordered holds.
-    fn put_back(&self, state: &mut State, wall: SystemTime) -> Result<(), StoredError> {
+    /// The store was put back to what it was: what is served is there again, and what was ordered holds. Whether that is done, one way or
+    /// the other.
+    fn put_back(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<bool, StoredError> {
         let contents: Vec<_> = state.contents.values().cloned().collect();
         for content in contents {
             let bodies: HashMap<_, _> = content.bodies().collect();
@@ -167,16 +172,38 @@ impl Releases {
             }
         }
         if state.shown.is_none() {
+            if !self.is_lost(state, now) {
+                return Ok(false);
+            }
             // The copy says which release is stable, and has it no more.
             tracing::error!(scope = self.rollout.scope(), "what was stable is lost, and what the store says counts");
-            return state.stored.give_in(&self.rollout.stages);
+            state.stored.give_in(&self.rollout.stages)?;
+            return Ok(true);
         }
         state.stored.put_control_back(&self.rollout.stages)?;
         tracing::warn!(
             scope = self.rollout.scope(),
             "the store was put back to what it was, and has again what is served"
         );
-        Ok(())
+        Ok(true)
+    }
+
+    /// Whether what is stable by what this relay knows is nowhere. That it cannot be read now may pass, and is so only if it stays so.
+    fn is_lost(&self, state: &mut State, now: Instant) -> bool {
+        let since = *state.unshown_since.get_or_insert(now);
+        let Some(stable) = state.stored.base().stable() else { return true };
+        match self.read(state, stable) {
+            Ok(content) => {
+                // It is shown from now on, and put back then.
+                state.contents.insert(stable, Arc::new(content));
+                return false;
+            }
+            Err(StoredError::NotKept(_)) if !self.may_have_copied(stable) => return true,
+            Err(error) => {
+                tracing::error!(scope = self.rollout.scope(), %stable, "the store has an earlier state, and this cannot be put back yet: {error}");
+            }
+        }
+        now.saturating_duration_since(since) >= LOST
     }
 
     /// This relay, as the one that publishes.

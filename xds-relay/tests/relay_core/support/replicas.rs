@@ -170,21 +170,29 @@ impl Drop for Mine {
 }
 
 /// What one keeps by itself, which may be full.
-struct OnDisk(Memory, Arc<AtomicBool>);
+struct OnDisk {
+    inner: Memory,
+    is_full: Arc<AtomicBool>,
+    hides: Arc<Mutex<&'static str>>,
+}
 
 impl Store for OnDisk {
     fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
-        self.0.list(prefix)
+        let hides = *self.hides.lock().unwrap();
+        match !hides.is_empty() && prefix.contains(hides) {
+            true => Err(std::io::Error::from(std::io::ErrorKind::ResourceBusy).into()),
+            false => self.inner.list(prefix),
+        }
     }
 
     fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
-        self.0.watch(prefix, after)
+        self.inner.watch(prefix, after)
     }
 
     fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
-        match self.1.load(Ordering::Relaxed) {
+        match self.is_full.load(Ordering::Relaxed) {
             true => Err(std::io::Error::from(std::io::ErrorKind::StorageFull).into()),
-            false => self.0.commit(ops, compares),
+            false => self.inner.commit(ops, compares),
         }
     }
 }
@@ -201,6 +209,8 @@ pub(crate) struct Replicas {
     /// What each keeps by itself, and whether there is room for more.
     pub(crate) copies: Vec<Memory>,
     pub(crate) are_copies_full: Arc<AtomicBool>,
+    /// What cannot be read of them.
+    pub(crate) copies_hide: Arc<Mutex<&'static str>>,
     stores: usize,
     rollout: Rollout,
     pub(crate) protocol: Protocol,
@@ -222,6 +232,7 @@ impl Replicas {
             followings: Vec::new(),
             copies: Vec::new(),
             are_copies_full: Arc::default(),
+            copies_hide: Arc::default(),
             is_cut_off_as_it_begins: false,
             stores: 0,
             rollout,
@@ -262,7 +273,11 @@ impl Replicas {
 
     /// The same of a relay that may not begin.
     pub(crate) fn try_to_begin(&mut self, relay: usize) -> Result<(), RolloutError> {
-        let copy = Arc::new(OnDisk(self.copies[relay].clone(), self.are_copies_full.clone()));
+        let copy = Arc::new(OnDisk {
+            inner: self.copies[relay].clone(),
+            is_full: self.are_copies_full.clone(),
+            hides: self.copies_hide.clone(),
+        });
         let seat = Arc::new(self.seats[relay].clone());
         let following = Following::begin(seat.clone()).unwrap_or_else(|_| Following::later(seat.clone()));
         if std::mem::take(&mut self.is_cut_off_as_it_begins) {
