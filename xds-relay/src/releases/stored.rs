@@ -219,7 +219,9 @@ impl Stored {
 
     /// What this relay writes as the control value.
     fn control_record(&self, control: &Control, count: Count) -> ControlRecord {
-        ControlRecord { stages: self.own_stages, ..ControlRecord::of(&self.scope, control, count) }
+        let mut record = ControlRecord::of(&self.scope, control, count);
+        record.stages = self.own_stages;
+        record
     }
 
     /// What the publisher does goes this way from now on.

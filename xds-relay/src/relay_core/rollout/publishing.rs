@@ -13,8 +13,8 @@ use super::tally::Tally;
 use super::{Named, Releases, State};
 use crate::lock::lock;
 use crate::releases::{
-    Act, By, Candidate, Difference, Item, Manifest, OnHalt, Order, Progress, Publisher, Release, Stored, StoredError, Taken,
-    Transition,
+    Act, By, Candidate, Difference, Item, Manifest, OnHalt, Order, Progress, Publisher, Release, Stored, StoredError,
+    Taken, Transition,
 };
 
 /// Why a candidate goes on.

@@ -64,7 +64,8 @@ impl Stored {
                 Committed::Conflict => {
                     self.was_overtaken()?;
                     (self.control, _) = self.with_unsaved(stages);
-                    if self.base.stable != stable {
+                    // It may be what was to be, and nobody heard that.
+                    if ![stable, Some(manifest.release())].contains(&self.base.stable) {
                         return Err(StoredError::Contended);
                     }
                 }
