@@ -190,7 +190,7 @@ mod tests {
         notes.write();
         note(&notes, knows(Some(b"1"), false), true);
         note(&notes, knows(None, false), true);
-        assert_eq!(taken(&notes), [], "it was recalled");
+        assert!(taken(&notes).is_empty(), "it was recalled");
         note(&notes, knows(Some(b"1"), false), false);
         assert_eq!(taken(&notes), [true], "it is confirmed");
         note(&notes, knows(None, true), true);
