@@ -69,7 +69,7 @@ pub use self::settling::Settling;
 pub use self::stage::{Percent, PercentError, Stage, Stages, Who};
 pub use self::stored::error::{Damage, StoredError};
 pub use self::stored::{Applied, Kept, Logged, Reader, Stored};
-pub(crate) use self::stored::{Waiting, WaitingOrders};
+pub(crate) use self::stored::{Taken, Waiting, WaitingOrders};
 pub(crate) use self::turn::Alone;
 pub use self::turn::{Turn, Turns};
 pub use self::types::Types;

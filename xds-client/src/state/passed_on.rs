@@ -146,3 +146,58 @@ impl Notes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use xds_transport::Frame;
+    use xdstp_cache::Known;
+
+    use super::*;
+    use crate::federation::Lack;
+
+    const TYPE: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+    /// What is known of a name: a body, or that there is nothing, which its origin may have said.
+    fn knows(body: Option<&[u8]>, is_said: bool) -> Knows {
+        let type_url = TypeUrl::from(TYPE);
+        let known = body.map(|body| Known::Present {
+            type_url: type_url.clone(),
+            name: "a".parse().unwrap(),
+            variant: None,
+            aliases: Vec::new(),
+            resource: Frame::of_message(&type_url, body).into_resource(Some("1".into())),
+        });
+        let of = (type_url, Interest::Name("a".parse().unwrap()));
+        Knows { of, known: known.into_iter().collect(), lack: Lack::Gone, is_said, aliases: None }
+    }
+
+    fn note(notes: &PassedOn, knows: Knows, recalled: bool) {
+        let record = ScopeRecord::default;
+        let (key, id) = (ScopeKey::EveryNode, ScopeId::of(&[b"a scope"]));
+        notes.note(&Place { key: &key, is_watched: false, id: &id, record: &record }, &[knows], recalled);
+    }
+
+    /// Of each name that is taken, whether anything is known of it.
+    fn taken(notes: &PassedOn) -> Vec<bool> {
+        let scopes = notes.take().scopes.into_values();
+        scopes.flat_map(|noted| noted.knows.into_values().map(|knows| !knows.known.is_empty())).collect()
+    }
+
+    /// Others may have heard since that it is another one, or gone.
+    #[test]
+    fn what_was_known_before_a_restart_is_not_passed_on_before_it_is_confirmed() {
+        let notes = PassedOn::default();
+        notes.write();
+        note(&notes, knows(Some(b"1"), false), true);
+        note(&notes, knows(None, false), true);
+        assert!(taken(&notes).is_empty(), "it was recalled");
+        note(&notes, knows(Some(b"1"), false), false);
+        assert_eq!(taken(&notes), [true], "it is confirmed");
+        note(&notes, knows(None, true), true);
+        assert_eq!(taken(&notes), [false], "its origin said that it is gone");
+        // What was noted as gone is there again, whoever knows that.
+        note(&notes, knows(None, true), false);
+        note(&notes, knows(Some(b"1"), false), true);
+        assert_eq!(taken(&notes), [true]);
+    }
+}

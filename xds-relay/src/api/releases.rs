@@ -43,7 +43,8 @@ pub struct ReleasedScope {
     pub kept: Vec<KeptRelease>,
     /// How many clients are served what is stable, and how many the candidate.
     pub clients: ServedCounts,
-    /// What is kept and damaged, in words: it is as if it were not there.
+    /// What is kept and damaged, in words: it is as if it were not there. Of the value that says who is served which release
+    /// (`…/ctl`), what it said before holds on; it may be of a later version.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<String>,
     /// The instance of the relay that publishes, of those that have these releases: it takes what is new, and says when that halts.
@@ -56,6 +57,10 @@ pub struct ReleasedScope {
     /// forgotten if the relay ends before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub keeps_unsaved: bool,
+    /// Whether the relay that wrote in the store last who is served which release goes on by other stages than this one: they are to be
+    /// the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub other_stages: bool,
     /// Whether the store has not answered since this relay began: what is told is what the relay had of it before, and is served.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recalled: bool,

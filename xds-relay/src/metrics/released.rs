@@ -21,8 +21,10 @@ pub struct ReleaseGauges {
     pub recalled: bool,
     /// Whether the store was read and written when it was to be last.
     pub store_up: bool,
-    /// What is kept there and is not what was written.
+    /// What is kept there and is not what was written, or is of a later version.
     pub damaged: u64,
+    /// Whether the relay that wrote there last goes on by other stages.
+    pub other_stages: bool,
     /// Whether this relay publishes.
     pub publishes: bool,
 }
@@ -93,6 +95,10 @@ pub(super) fn gather(now: &BTreeMap<String, ReleaseGauges>) -> impl Iterator<Ite
     let recalled = gauge("release_recalled", "1 while what is served is what this relay knew before it started.");
     let up = gauge("release_store_up", "1 while the store of releases is read and written.");
     let damaged = gauge("release_damaged", "What was read there that is not what was written: it is left out.");
+    let other_stages = gauge(
+        "release_other_stages",
+        "1 while the relay that wrote there last who is served which release goes on by other stages than this one.",
+    );
     let publishes = gauge("release_publisher", "1 on the relay that publishes.");
     for (scope, of) in now {
         for state in ReleaseState::ALL {
@@ -103,7 +109,9 @@ pub(super) fn gather(now: &BTreeMap<String, ReleaseGauges>) -> impl Iterator<Ite
         recalled.with_label_values(&[scope]).set(i64::from(of.recalled));
         up.with_label_values(&[scope]).set(i64::from(of.store_up));
         damaged.with_label_values(&[scope]).set(signed(of.damaged));
+        other_stages.with_label_values(&[scope]).set(i64::from(of.other_stages));
         publishes.with_label_values(&[scope]).set(i64::from(of.publishes));
     }
-    [states, stage, unsaved, recalled, up, damaged, publishes].into_iter().flat_map(|family| family.collect())
+    let all = [states, stage, unsaved, recalled, up, damaged, other_stages, publishes];
+    all.into_iter().flat_map(|family| family.collect())
 }

@@ -16,7 +16,7 @@ impl RelayCore {
     }
 
     fn gauges_of(&self, releases: &Releases) -> ReleaseGauges {
-        let (control, Told { unsaved, damaged, is_recalled, .. }) = releases.told();
+        let (control, Told { unsaved, damaged, is_recalled, has_other_stages, .. }) = releases.told();
         let candidate = control.candidate();
         let publisher = control.publisher().map(|publisher| publisher.instance.0);
         ReleaseGauges {
@@ -26,6 +26,7 @@ impl RelayCore {
             recalled: is_recalled,
             store_up: !releases.is_store_away(),
             damaged: damaged.len() as u64,
+            other_stages: has_other_stages,
             publishes: publisher == Some(self.relays.own().number()),
         }
     }

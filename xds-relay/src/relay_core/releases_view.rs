@@ -24,7 +24,8 @@ impl RelayCore {
             streams.iter().filter(is_served).count()
         };
         let scope = |(at, releases): (usize, &Arc<Releases>)| {
-            let (control, Told { mark, kept, damaged, unsaved, is_recalled, .. }) = releases.told();
+            let (control, told) = releases.told();
+            let Told { mark, kept, damaged, unsaved, is_recalled, has_other_stages, .. } = told;
             let damaged = damaged.iter().map(|damage| format!("{}: {}", damage.key, damage.problem)).collect();
             let candidate = control.candidate().map(|candidate| candidate.release);
             let clients = ServedCounts {
@@ -52,6 +53,7 @@ impl RelayCore {
                 publisher: control.publisher().map(|publisher| format!("{:016x}", publisher.instance.0)),
                 unsaved,
                 keeps_unsaved: releases.keep_unsaved(),
+                other_stages: has_other_stages,
                 recalled: is_recalled,
             }
         };

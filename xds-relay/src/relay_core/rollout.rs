@@ -84,6 +84,8 @@ struct State {
     contents: BTreeMap<Release, Arc<Content>>,
     /// What could not be read, and until when that is not tried again.
     unread: BTreeMap<Release, Instant>,
+    /// Since when the store has an earlier state, and it cannot be read what is to be put back.
+    unshown_since: Option<Instant>,
     health: Health,
     turn: MyTurn,
     /// What other relays say of their clients.
@@ -112,6 +114,10 @@ pub(crate) struct Told {
     pub(crate) mark: String,
     pub(crate) kept: Vec<Kept>,
     pub(crate) damaged: Vec<Damage>,
+    /// The control value is damaged, or of a later format: among those is that.
+    pub(crate) is_control_bad: bool,
+    /// A relay wrote the control value that goes on by other stages.
+    pub(crate) has_other_stages: bool,
     /// How many orders are not in the store yet.
     pub(crate) unsaved: usize,
     /// The store did not answer yet: it is what this relay knew last.
@@ -177,7 +183,7 @@ impl Releases {
             false => Stored::open(store, &scope)?,
         };
         if turns.are_shared() {
-            stored.share();
+            stored.share(&rollout.stages);
         }
         let settling = Settling::new(rollout.settle);
         let state = State {
@@ -188,6 +194,7 @@ impl Releases {
             shown: None,
             contents: BTreeMap::new(),
             unread: BTreeMap::new(),
+            unshown_since: None,
             health: Health::default(),
             turn: MyTurn::default(),
             tallies: Tallies::default(),
@@ -272,13 +279,13 @@ impl Releases {
 
     /// Whether the store does not answer, or not as it is to.
     pub(crate) fn is_store_away(&self) -> bool {
-        let Told { is_recalled, is_unwritten, .. } = lock(&self.served).told;
-        is_recalled || is_unwritten || self.is_unheard.load(Ordering::Relaxed)
+        let Told { is_recalled, is_unwritten, is_control_bad, .. } = lock(&self.served).told;
+        is_recalled || is_unwritten || is_control_bad || self.is_unheard.load(Ordering::Relaxed)
     }
 
     /// Whether orders that wait for the store are kept over a restart.
     pub(crate) fn keep_unsaved(&self) -> bool {
-        self.copy.is_some()
+        self.copy.as_ref().is_some_and(Copy::keeps_waiting)
     }
 
     /// Whether what others do is heard.
@@ -340,7 +347,7 @@ impl Releases {
         self.keep_waiting();
         let scope = self.rollout.scope();
         match flushed {
-            Err(error) if self.copy.is_some() => {
+            Err(error) if self.keep_unsaved() => {
                 tracing::warn!(scope, "what was ordered last waits for the next start: {error}");
             }
             Err(error) => tracing::error!(scope, "what was ordered last is forgotten as this ends: {error}"),

@@ -58,6 +58,10 @@ pub(crate) struct ControlRecord {
     pub(crate) begun_by: u64,
     #[prost(message, optional, tag = "10")]
     not_taken: Option<NotTakenRecord>,
+    /// By which stages whoever wrote this goes on, where several relays may: their [print](crate::releases::Stages::print), 0 if that is
+    /// not known.
+    #[prost(fixed64, tag = "11")]
+    pub(crate) stages: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -172,6 +176,7 @@ impl ControlRecord {
             not_taken: control
                 .not_taken
                 .map(|of| NotTakenRecord { release: of.release.as_bytes().to_vec(), at: millis_of(of.at) }),
+            stages: 0,
         }
     }
 

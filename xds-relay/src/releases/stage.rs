@@ -10,6 +10,7 @@ use xds_transport::wire::Node;
 
 use crate::config::NodeField;
 use crate::node_text::text_of;
+use crate::releases::manifest::millis;
 use crate::releases::release::Release;
 
 /// Of all nodes, in hundredths of a percent.
@@ -84,6 +85,18 @@ impl Stages {
             Who::Match(fields) => !fields.is_empty() && fields.iter().all(|(field, text)| says(node, field, text)),
             Who::Percent(percent) => *place.get_or_insert_with(|| place_of(release, &node.id)) < percent.0,
         })
+    }
+
+    /// What tells them from others, for relays that are to have the same. It is fixed for ever, and never 0.
+    pub(crate) fn print(&self) -> u64 {
+        let mut hash = Sha256::new();
+        for Stage { who, hold } in &self.0 {
+            let who = who.to_string();
+            hash.update((who.len() as u64).to_be_bytes());
+            hash.update(who);
+            hash.update(millis(*hold).to_be_bytes());
+        }
+        hash.finalize().first_chunk().copied().map_or(1, u64::from_be_bytes).max(1)
     }
 
     /// How long a candidate stays in a stage.
@@ -211,6 +224,27 @@ mod tests {
     fn the_place_of_a_node_never_changes() {
         let release = Release::of_bytes(*b"0123456789abcdef");
         assert_eq!(["", "a", "node-1"].map(|id| place_of(release, id)), [9128, 130, 3628]);
+    }
+
+    #[test]
+    fn stages_are_told_from_others_by_who_is_in_them_and_for_how_long() {
+        let fields = |field: &str, text: &str| Who::Match([(field.parse().unwrap(), text.to_owned())].into());
+        let stage = |who, millis| Stage { who, hold: Duration::from_millis(millis) };
+        let all = [
+            vec![],
+            vec![stage(percent("5%"), 0)],
+            vec![stage(percent("5%"), 1)],
+            vec![stage(percent("50%"), 0)],
+            vec![stage(percent("5%"), 0), stage(percent("50%"), 0)],
+            vec![stage(percent("50%"), 0), stage(percent("5%"), 0)],
+            vec![stage(fields("cluster", "a"), 0)],
+            vec![stage(fields("id", "a"), 0)],
+        ];
+        let mut prints: Vec<_> = all.iter().map(|stages| Stages::new(stages.clone()).print()).collect();
+        assert_eq!(prints[1], 10_880_245_955_761_415_059, "relays of other versions go by it");
+        prints.sort_unstable();
+        prints.dedup();
+        assert_eq!(prints.len(), all.len());
     }
 
     #[test]

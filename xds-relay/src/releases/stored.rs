@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use xdstp_client::state::{Op, Revision, Store};
 
-use self::error::{Damage, StoredError};
+use self::error::{Damage, LATER, StoredError};
 use self::seen::Seen;
 use crate::releases::act::{Transition, time_of};
 use crate::releases::control::Control;
@@ -16,6 +16,7 @@ use crate::releases::manifest::BodyHash;
 use crate::releases::records::{ControlRecord, Count, FORMAT, ItemRecord, PartRecord, ReleaseRecord, hash};
 use crate::releases::release::Release;
 use crate::releases::sealed::unseal;
+use crate::releases::stage::Stages;
 
 mod batch;
 mod content;
@@ -24,6 +25,7 @@ pub(crate) mod error;
 mod following;
 mod log;
 mod orders;
+mod publish;
 mod read;
 mod save;
 mod seen;
@@ -33,6 +35,7 @@ mod tests;
 mod waiting;
 
 pub use self::log::Logged;
+pub(crate) use self::publish::Taken;
 pub use self::read::Reader;
 pub(crate) use self::waiting::{Waiting, WaitingOrders};
 
@@ -75,6 +78,8 @@ pub struct Stored {
     revision: Revision,
     /// The store was put back to what it was: what is known here is to be there again.
     went_back: bool,
+    /// That was so since it was asked for last.
+    has_gone_back: bool,
     /// The store did not answer yet: what holds is what was known last, and once the store is read that counts for nothing.
     is_recalled: bool,
     /// The same with what was done while the store was away.
@@ -95,7 +100,12 @@ pub struct Stored {
     seen: Seen,
     /// Others write there, too, and what they write is heard.
     is_shared: bool,
+    /// By which stages this relay goes on, where others may, and whoever wrote the control value; 0 if that is not known.
+    own_stages: u64,
+    written_stages: u64,
     damaged: Vec<Damage>,
+    /// The control value in the store cannot be used: what is known here is what there was before.
+    bad_control: Option<Damage>,
 }
 
 /// What came of an order, and whether that is kept.
@@ -144,6 +154,7 @@ impl Stored {
             count: Count::default(),
             revision: 0,
             went_back: false,
+            has_gone_back: false,
             is_recalled: false,
             control: Control::default(),
             unsaved: Vec::new(),
@@ -155,7 +166,10 @@ impl Stored {
             floor: 0,
             seen: Seen::default(),
             is_shared: false,
+            own_stages: 0,
+            written_stages: 0,
             damaged: Vec::new(),
+            bad_control: None,
         }
     }
 
@@ -193,9 +207,21 @@ impl Stored {
         self.revision
     }
 
-    /// Others write there, too: what they write is heard, and remembered.
-    pub(crate) fn share(&mut self) {
-        self.is_shared = true;
+    /// Others write there, too: what they write is heard, and remembered. They are to go on by the same stages.
+    pub(crate) fn share(&mut self, stages: &Stages) {
+        (self.is_shared, self.own_stages) = (true, stages.print());
+    }
+
+    /// Whether a relay wrote the control value that goes on by other stages than this one.
+    pub(crate) fn has_other_stages(&self) -> bool {
+        ![0, self.own_stages].contains(&self.written_stages) && self.own_stages != 0
+    }
+
+    /// What this relay writes as the control value.
+    fn control_record(&self, control: &Control, count: Count) -> ControlRecord {
+        let mut record = ControlRecord::of(&self.scope, control, count);
+        record.stages = self.own_stages;
+        record
     }
 
     /// What the publisher does goes this way from now on.
@@ -207,6 +233,11 @@ impl Stored {
     /// What was kept and cannot be used: as it was when it was opened.
     pub fn damaged(&self) -> &[Damage] {
         &self.damaged
+    }
+
+    /// What is wrong with the control value in the store, if what is known is what there was before.
+    pub(crate) fn bad_control(&self) -> Option<&Damage> {
+        self.bad_control.as_ref()
     }
 
     /// Whether all of a release is kept.
@@ -263,7 +294,7 @@ impl Stored {
         let id = id.ok_or("it is under no id of a release")?;
         let record: ReleaseRecord = unseal(key, value)?;
         if record.format > FORMAT {
-            return Err("it is of a later format");
+            return Err(LATER);
         }
         let is_there = |part: &Vec<u8>| hash(part).is_some_and(|part| self.parts.contains_key(&part));
         if record.complete && !record.parts.iter().all(is_there) {
@@ -297,20 +328,18 @@ impl Stored {
     /// It is not in the store any more. What is stable and what is frozen is known here, and is to be there again.
     fn lose_control(&mut self) {
         (self.revision, self.went_back, self.is_unread) = (0, true, true);
+        self.has_gone_back = true;
+        self.bad_control = None;
     }
 
     /// Goes by a control value that is in the store. One of before is no news: the store was put back, and what was frozen since
     /// is not to be forgotten, nor what is stable.
     fn take_control(&mut self, key: &str, value: &[u8], revision: Revision) -> Result<(), StoredError> {
-        let record: ControlRecord = unseal(key, value).map_err(|problem| Damage::new(key, problem))?;
-        if record.format > FORMAT {
-            return Err(StoredError::Format { key: key.to_owned(), format: record.format, reads: FORMAT });
-        }
-        if record.scope != self.scope {
-            return Err(Damage::new(key, "it is of another scope").into());
-        }
-        let control = record.control().ok_or_else(|| Damage::new(key, "it is no control value"))?;
+        let read = self.control_of(key, value);
+        self.bad_control = read.as_ref().err().and_then(StoredError::damage);
+        let (record, control) = read?;
         let count = record.count();
+        self.written_stages = record.stages;
         (self.revision, self.went_back) = (revision, count.is_before(self.count, self.is_recalled));
         if self.went_back {
             let (scope, is, was) = (&self.scope, count.changes, self.count.changes);
@@ -320,11 +349,23 @@ impl Stored {
                 was,
                 "the store was put back to an earlier state: what was done since is put back"
             );
-            self.is_unread = true;
+            (self.is_unread, self.has_gone_back) = (true, true);
         } else {
             (self.base, self.count) = (control, count);
         }
         Ok(())
+    }
+
+    fn control_of(&self, key: &str, value: &[u8]) -> Result<(ControlRecord, Control), StoredError> {
+        let record: ControlRecord = unseal(key, value).map_err(|problem| Damage::new(key, problem))?;
+        if record.format > FORMAT {
+            return Err(StoredError::Format { key: key.to_owned(), format: record.format, reads: FORMAT });
+        }
+        if record.scope != self.scope {
+            return Err(Damage::new(key, "it is of another scope").into());
+        }
+        let control = record.control().ok_or_else(|| Damage::new(key, "it is no control value"))?;
+        Ok((record, control))
     }
 }
 

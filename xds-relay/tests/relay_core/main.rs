@@ -36,6 +36,7 @@ mod proposal_draft;
 mod proposal_forms;
 mod proposal_maps;
 mod remembered;
+mod replica_alarms;
 mod replica_copies;
 mod replica_histories;
 mod replica_writes;

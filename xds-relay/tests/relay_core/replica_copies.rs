@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use xds_relay::api::{Ordered, ReleaseOrder};
 use xds_relay::relay_core::Readiness;
 use xds_relay::releases::{Act, Transition, Types};
 use xds_relay::state::{Memory, Op, Store as _};
@@ -577,4 +578,84 @@ fn a_relay_with_orders_that_wait_starts_though_it_cannot_be_read_what_was_done()
     *relays.seats[0].hidden.lock().unwrap() = "";
     relays.advance(10);
     assert!(relays.control(1).frozen().is_some());
+}
+
+/// A person is told whether what was ordered is forgotten if the relay ends.
+#[test]
+fn what_is_ordered_and_waits_is_said_to_be_kept_only_if_it_is() {
+    let mut relays = staged();
+    relays.cut_off(0, true);
+    for (order, is_full) in [(Ordered::Hold, true), (Ordered::Freeze, false), (Ordered::Rollback, true)] {
+        relays.are_copies_full.store(is_full, Ordering::Relaxed);
+        let (core, now) = (&relays.world.relays[0].core, relays.world.now);
+        let order = ReleaseOrder { order, ..ReleaseOrder::default() };
+        let done = core.order_releases(&order, "ann", None, &|| true, (now, relays.world.wall())).unwrap();
+        assert_eq!((done.is_kept, done.keeps_unsaved), (false, !is_full), "{order:?}");
+        assert_eq!(core.released().scopes[0].keeps_unsaved, !is_full);
+    }
+    // There is room again, and nobody orders anything more.
+    relays.are_copies_full.store(false, Ordering::Relaxed);
+    relays.advance(2);
+    let scope = relays.world.relays[0].core.released().scopes.remove(0);
+    assert_eq!((scope.unsaved, scope.keeps_unsaved), (3, true));
+    relays.restart(0, &[]);
+    assert!(relays.control(0).frozen().is_some() && relays.control(0).candidate().is_none());
+}
+
+/// Each has a copy, and one of them knows of a freeze that the other one does not. Whichever is there first.
+#[test]
+fn what_the_newest_copy_knows_is_put_back_though_another_relay_put_back_what_it_knew() {
+    for (first, late) in [(0, 0), (1, 0), (1, 1), (1, 3)] {
+        let mut relays = staged();
+        let old = relays.snapshot();
+        relays.advance(200);
+        relays.cut_off(1, true);
+        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+        relays.advance(2);
+        let newest = relays.control(0);
+        relays.cut_off(0, true);
+        relays.restore(&old);
+        for relay in [0, 1] {
+            relays.restart(relay, &[]);
+            relays.set_at(relay, &["a@2", "b@1"]);
+        }
+        relays.cut_off(first, false);
+        relays.advance(late);
+        relays.cut_off(1 - first, false);
+        relays.advance(20);
+        let there = relays.control(0);
+        assert_eq!(there, relays.control(1));
+        assert_eq!((there.frozen(), there.stable()), (newest.frozen(), newest.stable()), "{first} {late}");
+    }
+}
+
+/// The disk is busy, say: that what is stable cannot be read just now says nothing of whether it is there.
+#[test]
+fn what_cannot_be_read_for_a_moment_is_not_lost() {
+    for (seconds, is_there, is_frozen) in [(10, true, true), (40, true, false), (0, false, false)] {
+        let mut relays = staged();
+        let old = relays.snapshot();
+        relays.set(&["a@3", "b@1"]);
+        relays.advance(200);
+        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+        relays.advance(2);
+        relays.world.stop(1);
+        relays.restore(&old);
+        if is_there {
+            *relays.copies_hide.lock().unwrap() = "/body/";
+        } else {
+            let copy = relays.copies[0].list("").unwrap().entries.into_iter();
+            let ops: Vec<_> = copy.filter(|of| of.key.contains("/rel/")).map(|of| Op::delete(of.key)).collect();
+            let _ = relays.copies[0].commit(&ops, &[]).unwrap();
+        }
+        relays.restart(0, &[]);
+        let client = relays.node(0, "other", "other");
+        relays.advance(seconds + 1);
+        *relays.copies_hide.lock().unwrap() = "";
+        relays.advance(if is_there { 10 } else { 1 });
+        let control = relays.control(0);
+        assert_eq!(control.frozen().is_some(), is_frozen, "{seconds}");
+        let held = relays.held([client]);
+        assert_eq!(held, [if is_frozen { "a@3 b@1" } else { "a@1 b@1" }], "{seconds}");
+    }
 }

@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
 }
 
 fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()> {
-    let unsaved = scope.unsaved_words();
+    let (unsaved, other_stages) = (scope.unsaved_words(), scope.other_stages);
     let ReleasedScope { scope, mark, stable, candidate, frozen, not_taken, kept, clients, damaged, recalled, .. } =
         scope;
     writeln!(out, "{}, mark {}", visible(scope), visible(mark))?;
@@ -68,6 +68,9 @@ fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()>
     }
     if *recalled {
         writeln!(out, "recalled: the store has not answered since the relay began, and this is what it had before")?;
+    }
+    if other_stages {
+        writeln!(out, "other stages: the relay that wrote last has other stages than this one")?;
     }
     if let Some(unsaved) = unsaved {
         writeln!(out, "unsaved: {unsaved}")?;

@@ -33,6 +33,7 @@ pub(super) async fn page(State(pages): State<Pages>) -> Response {
 
 const RECALLED: &str =
     "The store has not answered since this relay began: this is what the relay had of it before, and what it serves.";
+const OTHER_STAGES: &str = "The relay that said last who is served which release goes on by other stages than this one: they are to be the same.";
 
 fn section(scope: &ReleasedScope, takes_orders: bool) -> Markup {
     let ReleasedScope { scope: name, stable, candidate, frozen, kept, clients, damaged, publisher, recalled, .. } =
@@ -58,6 +59,7 @@ fn section(scope: &ReleasedScope, takes_orders: bool) -> Markup {
                 ("Published by", html! { @if let Some(relay) = publisher { "relay " (relay) } }),
                 ("What is wrong", html! {
                     @if *recalled { p.wrong { (RECALLED) } }
+                    @if scope.other_stages { p.wrong { (OTHER_STAGES) } }
                     @if let Some(words) = scope.unsaved_words() { p.wrong { (words) } }
                     @for damage in damaged { p.wrong { (said(damage)) } }
                 }),

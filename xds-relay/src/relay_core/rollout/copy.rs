@@ -2,6 +2,7 @@
 //! store of all does not answer, or was put back to an earlier state.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,7 +10,7 @@ use xdstp_client::state::{Store, StoreError};
 
 use super::Releases;
 use crate::lock::lock;
-use crate::releases::{Item, Stages, Stored, StoredError, Waiting, WaitingOrders};
+use crate::releases::{Item, Release, Stages, Stored, StoredError, Waiting, WaitingOrders};
 
 /// How long a store is left alone that is full, or takes no more for another reason.
 const AGAIN: Duration = Duration::from_secs(30);
@@ -17,6 +18,8 @@ const AGAIN: Duration = Duration::from_secs(30);
 /// What was served last, where nobody else writes. No lock of it is held by who takes the one of the releases' state, but the first.
 pub(super) struct Copy {
     waiting: Mutex<WaitingOrders>,
+    /// Whether what waits is there: it may be that nothing can be written.
+    keeps_waiting: AtomicBool,
     pub(super) copied: Mutex<Copied>,
 }
 
@@ -40,7 +43,13 @@ impl Copy {
         if let Err(error) = copied.stored() {
             tracing::error!(scope, "the copy of its releases cannot be read: {error}");
         }
-        Some((Self { waiting: Mutex::new(waiting), copied: Mutex::new(copied) }, orders))
+        let (waiting, keeps_waiting) = (Mutex::new(waiting), AtomicBool::new(true));
+        Some((Self { waiting, keeps_waiting, copied: Mutex::new(copied) }, orders))
+    }
+
+    /// Whether what waits was written here when it was to be last.
+    pub(super) fn keeps_waiting(&self) -> bool {
+        self.keeps_waiting.load(Ordering::Relaxed)
     }
 }
 
@@ -74,9 +83,16 @@ impl Releases {
         // Not what is older may be written last.
         let mut kept = lock(&copy.waiting);
         let waiting = lock(&self.state).stored.waiting().to_vec();
-        if let Err(error) = kept.keep(&waiting) {
+        let is_kept = kept.keep(&waiting).inspect_err(|error| {
             tracing::error!(scope = self.rollout.scope(), "what was ordered and waits is not kept here: {error}");
-        }
+        });
+        copy.keeps_waiting.store(is_kept.is_ok(), Ordering::Relaxed);
+    }
+
+    /// Whether the copy has a release, as far as it can be read.
+    pub(super) fn may_have_copied(&self, release: Release) -> bool {
+        let copied = self.copy.as_ref().map(|copy| lock(&copy.copied));
+        copied.is_some_and(|mut copied| copied.stored().map_or(true, |stored| stored.has(release)))
     }
 
     /// Keeps what is served, once it is; what cannot be kept is said, and tried again.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use xdstp_client::federation::Held;
 use xdstp_uri::ResourceName;
@@ -13,8 +13,14 @@ use super::tally::Tally;
 use super::{Named, Releases, State};
 use crate::lock::lock;
 use crate::releases::{
-    Act, By, Candidate, Difference, Item, Manifest, OnHalt, Order, Progress, Publisher, Stored, StoredError, Transition,
+    Act, By, Candidate, Difference, Item, Manifest, OnHalt, Order, Progress, Publisher, Release, Stored, StoredError,
+    Taken, Transition,
 };
+
+/// Why a candidate goes on.
+const WELL: &str = "all is well";
+/// For how long it cannot be read what is stable before it is given up for what a store says that was put back to an earlier state.
+const LOST: Duration = Duration::from_secs(15);
 
 impl Releases {
     /// Takes what has settled, goes on to the next stage, and halts: to be called every second or so. `look` is how the streams
@@ -46,8 +52,15 @@ impl Releases {
     }
 
     fn go_on(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
-        if state.stored.went_back() {
-            self.put_back(state, wall)?;
+        let goes_back = state.stored.take_gone_back() && self.turns.are_shared();
+        let awaits_newer = state.turn.awaits_newer(goes_back, now);
+        if !state.stored.went_back() {
+            state.unshown_since = None;
+        } else if !self.put_back(state, now, wall)? {
+            return Ok(());
+        }
+        if awaits_newer {
+            return Ok(());
         }
         let is_publisher = self.has_turn(state, now, wall)?;
         let published = self.publish(state, is_publisher, now, wall);
@@ -74,7 +87,7 @@ impl Releases {
         if !is_publisher || !state.settling.handle_timeout(now) {
             return Ok(());
         }
-        let taken = self.take(state, &content, wall);
+        let taken = self.take(state, &content, now, wall);
         if taken.is_err() {
             // It is as new the next time.
             state.settling.changed(now);
@@ -82,7 +95,7 @@ impl Releases {
         taken
     }
 
-    fn take(&self, state: &mut State, content: &[Held], wall: SystemTime) -> Result<(), StoredError> {
+    fn take(&self, state: &mut State, content: &[Held], now: Instant, wall: SystemTime) -> Result<(), StoredError> {
         let is_own = |name: &ResourceName| name.authority() == self.rollout.authority.as_deref();
         let held = content.iter().filter(|(_, name, _)| is_own(name));
         let of_release = held.filter_map(|held| Some((Item::of(&held.0, &held.1, &held.2, self.rollout.types)?, held)));
@@ -109,23 +122,45 @@ impl Releases {
             _ => false,
         };
         let body = |item: &Item| bodies.get(&item.body).map(|body| (*body).clone());
-        state.stored.save(&manifest, publisher, self.origin.kind(), wall, &body)?;
+        let order = |act, why| Order::new(act, By::Publisher(publisher), why, wall);
+        let publish = order(Act::Publish { release, removes_much }, "the origin has this");
+        let advance = self.passes_at_once(state, release, now).then(|| order(Act::Advance { release }, WELL));
+        let taken = Taken { manifest: &manifest, from: self.origin.kind(), body: &body };
+        let done = state.stored.publish(&taken, &publish, advance.as_ref(), &self.rollout.stages)?;
         state.contents.insert(release, Arc::new(Content { manifest, held }));
-        let act = Act::Publish { release, removes_much };
-        let why = "the origin has this";
-        let done = state.stored.apply(&Order::new(act, By::Publisher(publisher), why, wall), &self.rollout.stages)?;
-        let (scope, done) = (self.rollout.scope(), done.transition);
-        match done {
-            Transition::RemovesMuch => {
-                tracing::warn!(scope, %release, "{done}: it waits for somebody to say that it goes on");
+        let scope = self.rollout.scope();
+        for done in done {
+            match done {
+                Transition::RemovesMuch => {
+                    tracing::warn!(scope, %release, "{done}: it waits for somebody to say that it goes on");
+                }
+                _ => tracing::info!(scope, %release, "{done}"),
             }
-            _ => tracing::info!(scope, %release, "{done}"),
         }
         Ok(())
     }
 
-    /// The store was put back to what it was: what is served is there again, and what was ordered holds.
-    fn put_back(&self, state: &mut State, wall: SystemTime) -> Result<(), StoredError> {
+    /// Whether a candidate of now is stable before anybody is served it: its stages last for nothing, and nothing says that all is not
+    /// well.
+    fn passes_at_once(&self, state: &mut State, release: Release, now: Instant) -> bool {
+        let lasts = self.rollout.stages.iter().any(|stage| !stage.hold.is_zero());
+        if lasts || self.checked(release, now) != Ok(true) {
+            return false;
+        }
+        let tally = self.tally(state, release, now).unwrap_or_else(|| Tally::of(release));
+        state.tallies.halts(&tally, release, &self.rollout.halt, now).is_none()
+    }
+
+    /// How the clients of a candidate are, as far as this relay knows: nothing is known of one that was not shown yet.
+    fn tally(&self, state: &mut State, release: Release, now: Instant) -> Option<Tally> {
+        state.health.are_elsewhere(&state.tallies.here(release));
+        let missed = self.turns.are_shared().then(|| state.tallies.missed(release));
+        state.health.tally(release, missed.as_ref(), now)
+    }
+
+    /// The store was put back to what it was: what is served is there again, and what was ordered holds. Whether that is done, one way or
+    /// the other.
+    fn put_back(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<bool, StoredError> {
         let contents: Vec<_> = state.contents.values().cloned().collect();
         for content in contents {
             let bodies: HashMap<_, _> = content.bodies().collect();
@@ -137,16 +172,38 @@ impl Releases {
             }
         }
         if state.shown.is_none() {
+            if !self.is_lost(state, now) {
+                return Ok(false);
+            }
             // The copy says which release is stable, and has it no more.
             tracing::error!(scope = self.rollout.scope(), "what was stable is lost, and what the store says counts");
-            return state.stored.give_in(&self.rollout.stages);
+            state.stored.give_in(&self.rollout.stages)?;
+            return Ok(true);
         }
         state.stored.put_control_back(&self.rollout.stages)?;
         tracing::warn!(
             scope = self.rollout.scope(),
             "the store was put back to what it was, and has again what is served"
         );
-        Ok(())
+        Ok(true)
+    }
+
+    /// Whether what is stable by what this relay knows is nowhere. That it cannot be read now may pass, and is so only if it stays so.
+    fn is_lost(&self, state: &mut State, now: Instant) -> bool {
+        let since = *state.unshown_since.get_or_insert(now);
+        let Some(stable) = state.stored.base().stable() else { return true };
+        match self.read(state, stable) {
+            Ok(content) => {
+                // It is shown from now on, and put back then.
+                state.contents.insert(stable, Arc::new(content));
+                return false;
+            }
+            Err(StoredError::NotKept(_)) if !self.may_have_copied(stable) => return true,
+            Err(error) => {
+                tracing::error!(scope = self.rollout.scope(), %stable, "the store has an earlier state, and this cannot be put back yet: {error}");
+            }
+        }
+        now.saturating_duration_since(since) >= LOST
     }
 
     /// This relay, as the one that publishes.
@@ -170,11 +227,7 @@ impl Releases {
         wall: SystemTime,
     ) -> Result<(), StoredError> {
         let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
-        let tally = candidate.and_then(|release| {
-            state.health.are_elsewhere(&state.tallies.here(release));
-            let missed = self.turns.are_shared().then(|| state.tallies.missed(release));
-            state.health.tally(release, missed.as_ref(), now)
-        });
+        let tally = candidate.and_then(|release| self.tally(state, release, now));
         state.turn.look(state.stored.control(), now);
         self.tell_others(state, tally.as_ref(), now)?;
         state.stored.flush(&self.rollout.stages)?;
@@ -204,7 +257,7 @@ impl Releases {
         let (act, why, at) = match (halts, due) {
             (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why, wall),
             // It was there for that long, whatever the clock says of whoever began it, or this one's since it was set.
-            (None, Some(due)) => (Act::Advance { release }, "all is well".to_owned(), wall.max(due)),
+            (None, Some(due)) => (Act::Advance { release }, WELL.to_owned(), wall.max(due)),
             (None, None) => return Ok(()),
         };
         let done = state.stored.apply(&Order::new(act, by, why.as_str(), at), &self.rollout.stages)?;

@@ -64,7 +64,9 @@ impl Releases {
             let told = Told {
                 mark: state.stored.mark(),
                 kept: state.stored.releases(),
-                damaged: state.stored.damaged().to_vec(),
+                damaged: state.stored.damaged().iter().chain(state.stored.bad_control()).cloned().collect(),
+                is_control_bad: state.stored.bad_control().is_some(),
+                has_other_stages: state.stored.has_other_stages(),
                 unsaved: state.stored.unsaved(),
                 is_recalled: state.stored.is_recalled(),
                 is_served: shown.is_some(),
@@ -95,6 +97,12 @@ impl Releases {
     /// was served.
     fn serve(&self, control: Control, (told, reader): (Told, Reader), candidate: Option<&Shown>) -> Option<Left> {
         let served = &mut *lock(&self.served);
+        if told.has_other_stages && !served.told.has_other_stages {
+            tracing::warn!(
+                scope = self.rollout.scope(),
+                "another relay releases it by other `stages` than this one: they are to be the same, or a stage is of whoever is asked"
+            );
+        }
         (served.told, served.reader) = (told, Some(reader));
         if served.control != control {
             served.control = control;

@@ -25,6 +25,8 @@ pub(super) struct MyTurn {
     /// Since when this relay has seen a candidate in its stage, which began then: clocks are set, and those of others are not its own.
     stage: Option<((Release, usize, SystemTime), Instant)>,
     told: Option<(Instant, Tally)>,
+    /// Until when others may know more of a store that was put back to what it was.
+    awaits_newer: Option<Instant>,
 }
 
 impl MyTurn {
@@ -53,6 +55,15 @@ impl MyTurn {
         if error.is_of_store() {
             self.rests_until = Some(after(now));
         }
+    }
+
+    /// Whether another relay may know more than what is put back into a store: it is heard before anything is done that comes after.
+    /// `goes_back` is whether a store has just lost what it had.
+    pub(super) fn awaits_newer(&mut self, goes_back: bool, now: Instant) -> bool {
+        if goes_back {
+            self.awaits_newer = now.checked_add(AGAIN);
+        }
+        self.awaits_newer.is_some_and(|until| now < until)
     }
 
     /// Looks in which stage the candidate is.

@@ -65,7 +65,19 @@ impl StoredError {
     pub(crate) fn is_of_store(&self) -> bool {
         matches!(self, Self::Store(_))
     }
+
+    /// What is there and cannot be used.
+    pub(super) fn damage(&self) -> Option<Damage> {
+        match self {
+            Self::Damaged { key, problem } => Some(Damage::new(&**key, problem)),
+            Self::Format { key, .. } => Some(Damage::new(&**key, LATER)),
+            _ => None,
+        }
+    }
 }
+
+/// What is wrong with what another version wrote.
+pub(super) const LATER: &str = "it is of a later format";
 
 /// Something that was kept and cannot be used. It is as if it were not there.
 #[derive(Clone, Debug, PartialEq, Eq)]

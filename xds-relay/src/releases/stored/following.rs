@@ -7,7 +7,7 @@ use prost::Message;
 use xdstp_client::state::{Event, Op, StoreError};
 
 use crate::releases::act::Instance;
-use crate::releases::keyspace::Kind;
+use crate::releases::keyspace::{Keyspace, Kind};
 use crate::releases::manifest::BodyHash;
 use crate::releases::records::{Count, hash};
 use crate::releases::stage::Stages;
@@ -26,7 +26,8 @@ impl Stored {
         if self.is_recalled && events.iter().any(|event| self.is_about(event)) {
             return (false, self.refresh(stages));
         }
-        for event in events {
+        let keys = self.keys.clone();
+        for event in of_releases_last(events, &keys) {
             match self.keys.kind(event.op.key()) {
                 Some(Kind::Turn) => is_free = matches!(event.op, Op::Delete(_)),
                 Some(Kind::Control) if event.revision > self.revision => heard_control = self.hear_control(event),
@@ -50,6 +51,11 @@ impl Stored {
     /// Whether the store was put back to what it was, which nobody has mended yet.
     pub(crate) fn went_back(&self) -> bool {
         self.went_back
+    }
+
+    /// Whether it was since this was asked last, be it that somebody has mended it.
+    pub(crate) fn take_gone_back(&mut self) -> bool {
+        std::mem::take(&mut self.has_gone_back)
     }
 
     /// Has the store know again what is known here: whatever it names is to be [there](Self::put_back) before.
@@ -147,6 +153,7 @@ impl Stored {
                     self.bodies.extend(parts.flatten().copied());
                 }
                 self.releases.insert(release, Arc::new(record));
+                self.is_mended(key);
             }
             Err(problem) => self.damaged.push(Damage::new(key, problem)),
         }
@@ -159,6 +166,7 @@ impl Stored {
                 if self.is_shared {
                     self.seen.insert(part, value.clone());
                 }
+                self.is_mended(key);
             }
             Err(problem) => self.damaged.push(Damage::new(key, problem)),
         }
@@ -177,6 +185,19 @@ impl Stored {
             Kind::Body(body) => _ = BodyHash::of_key(body).map(|body| self.bodies.remove(&body)),
             Kind::Control | Kind::Turn => {}
         }
+        self.is_mended(key);
+    }
+
+    fn is_mended(&mut self, key: &str) {
         self.damaged.retain(|damage| damage.key != key);
     }
+}
+
+/// Events, of each revision those of releases last: a release is whole if its parts are there, in whatever order they are told.
+fn of_releases_last<'a>(events: &'a [Event], keys: &Keyspace) -> impl Iterator<Item = &'a Event> {
+    let is_of_release = |event: &&Event| matches!(keys.kind(event.op.key()), Some(Kind::Release));
+    events.chunk_by(|one, next| one.revision == next.revision).flat_map(move |of_revision| {
+        let others = of_revision.iter().filter(move |event| !is_of_release(event));
+        others.chain(of_revision.iter().filter(is_of_release))
+    })
 }

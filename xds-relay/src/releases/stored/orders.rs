@@ -2,7 +2,7 @@
 
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
-use xdstp_client::state::{Commit, Compare, Op, StoreError};
+use xdstp_client::state::{Commit, Compare, Op, Revision, StoreError};
 
 use crate::hex::hex;
 
@@ -15,7 +15,7 @@ use crate::releases::stored::error::StoredError;
 use crate::releases::stored::{Applied, Stored, Waiting};
 
 /// How often an order is considered anew because others were faster.
-const TRIES: usize = 8;
+pub(super) const TRIES: usize = 8;
 /// How many orders wait for the store.
 const UNSAVED: usize = 64;
 
@@ -165,7 +165,7 @@ impl Stored {
     }
 
     /// It was: what others did is read.
-    fn was_overtaken(&mut self) -> Result<bool, StoredError> {
+    pub(super) fn was_overtaken(&mut self) -> Result<bool, StoredError> {
         self.read_control_alone(false)?;
         Ok(true)
     }
@@ -206,6 +206,23 @@ impl Stored {
         control: &Control,
         done: &[(Order, Transition)],
     ) -> Result<bool, StoredError> {
+        let (ops, count) = self.control_ops(control, done)?;
+        let store = if done.iter().any(|(order, _)| is_by_relay(order)) { &self.writer } else { &self.store };
+        match store.commit(&ops, &[Compare::unchanged(self.keys.control(), self.revision)])? {
+            Commit::Conflict => Ok(false),
+            Commit::Done(revision) => {
+                self.is_written(control, count, revision);
+                Ok(true)
+            }
+        }
+    }
+
+    /// What is written of a control value and of what was done, and how far it got then.
+    pub(super) fn control_ops(
+        &self,
+        control: &Control,
+        done: &[(Order, Transition)],
+    ) -> Result<(Vec<Op>, Count), StoredError> {
         let changes = self.count.changes.saturating_add(done.len() as u64);
         // The first change is that somebody publishes; and earlier versions did not say who began.
         let begun_by = match self.count.begun_by {
@@ -213,23 +230,20 @@ impl Stored {
             begun_by => begun_by,
         };
         let count = Count { changes, begun_by };
-        let store = if done.iter().any(|(order, _)| is_by_relay(order)) { &self.writer } else { &self.store };
         let key = self.keys.control();
-        let record = ControlRecord::of(&self.scope, control, count);
-        let mut ops = vec![Op::put(&*key, seal(&key, &record))];
+        let mut ops = vec![Op::put(&*key, seal(&key, &self.control_record(control, count)))];
         let entries = done.iter().zip(self.count.changes..);
         ops.extend(entries.map(|((order, transition), number)| self.entry(order, *transition, control, number)));
         ops.extend(self.trim(changes)?);
-        match store.commit(&ops, &[Compare::unchanged(key, self.revision)])? {
-            Commit::Conflict => Ok(false),
-            Commit::Done(revision) => {
-                self.base = control.clone();
-                (self.control, self.count, self.revision) = (control.clone(), count, revision);
-                self.went_back = false;
-                self.unsaved.clear();
-                Ok(true)
-            }
-        }
+        Ok((ops, count))
+    }
+
+    /// A control value is in the store.
+    pub(super) fn is_written(&mut self, control: &Control, count: Count, revision: Revision) {
+        self.base = control.clone();
+        (self.control, self.count, self.revision) = (control.clone(), count, revision);
+        (self.went_back, self.written_stages) = (false, self.own_stages);
+        self.unsaved.clear();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Keeping a release: parts, then the record that it is begun, bodies, and the record that it is whole.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -12,6 +13,7 @@ use crate::releases::act::{Publisher, millis_of};
 use crate::releases::control::error::ControlError;
 use crate::releases::manifest::{BodyHash, Item, Manifest};
 use crate::releases::records::{FORMAT, ItemRecord, PartRecord, ReleaseRecord};
+use crate::releases::release::Release;
 use crate::releases::sealed::seal;
 use crate::releases::stored::Stored;
 use crate::releases::stored::batch::{Batch, is_one};
@@ -19,6 +21,26 @@ use crate::releases::stored::error::StoredError;
 
 /// How much of a body is one value: etcd takes no more than 1.5 MiB in a request.
 pub(super) const PIECE: usize = 512 << 10;
+
+/// A release that is not kept, or not all of it: what it is, and what is to be written.
+pub(super) struct New {
+    pub(super) release: Release,
+    pub(super) record: Arc<ReleaseRecord>,
+    /// All of them, and the bodies of each.
+    pub(super) parts: HashMap<BodyHash, Vec<BodyHash>>,
+    /// Those that are not there.
+    put_parts: Vec<Op>,
+    begun: Op,
+    pieces: Vec<Op>,
+    whole: Op,
+}
+
+impl New {
+    /// What is written of it at once, in an order in which who hears it knows of each what is in it.
+    pub(super) fn ops(&self) -> impl Iterator<Item = &Op> {
+        self.put_parts.iter().chain(&self.pieces).chain([&self.whole])
+    }
+}
 
 impl Stored {
     /// Keeps a release, before it is published; `body` gives the encoded `Any` of each. What is kept already is not written, and
@@ -66,13 +88,36 @@ impl Stored {
         at: SystemTime,
         body: &dyn Fn(&Item) -> Option<Bytes>,
     ) -> Result<bool, StoredError> {
+        let Some(new) = self.not_kept(manifest, from, at, body)? else { return Ok(false) };
+        self.is_unread = true;
+        // What is begun says which bodies may be there: the parts say it, and are there first. What is written at once is whole.
+        if is_one(new.ops()) {
+            self.write(new.ops().cloned())?;
+        } else {
+            let begun = std::slice::from_ref(&new.begun);
+            self.write(new.put_parts.iter().chain(begun).cloned())?;
+            self.write(new.pieces.iter().cloned())?;
+            self.write([new.whole.clone()])?;
+        }
+        self.keep(new);
+        Ok(true)
+    }
+
+    /// What is to be written of a release: none, if all of it is kept.
+    pub(super) fn not_kept(
+        &mut self,
+        manifest: &Manifest,
+        from: &str,
+        at: SystemTime,
+        body: &dyn Fn(&Item) -> Option<Bytes>,
+    ) -> Result<Option<New>, StoredError> {
         if self.is_unread {
             self.read_content()?;
         }
         let release = manifest.release();
         let missing: Vec<_> = manifest.items().iter().filter(|item| !self.bodies.contains(&item.body)).collect();
         if self.has(release) && missing.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
         let bodies = content_of(&missing, body)?;
         let parts = parts_of(manifest);
@@ -87,29 +132,24 @@ impl Stored {
         };
         let key = self.keys.release(release);
         let new = parts.iter().filter(|(part, ..)| !self.parts.contains_key(part));
-        let mut ops: Vec<_> = new.map(|(part, content, _)| Op::put(self.keys.part(part), content.clone())).collect();
+        let put_parts = new.map(|(part, content, _)| Op::put(self.keys.part(part), content.clone())).collect();
         let begun = Op::put(&*key, seal(&key, &record));
         let pieces = bodies.iter().flat_map(|(hash, content)| {
             let piece = |(at, piece): (usize, &[u8])| Op::put(self.keys.piece(hash, at), content.slice_ref(piece));
             content.chunks(PIECE).enumerate().map(piece)
         });
-        let pieces: Vec<_> = pieces.collect();
+        let pieces = pieces.collect();
         record.complete = true;
         let whole = Op::put(&*key, seal(&key, &record));
-        self.is_unread = true;
-        // What is begun says which bodies may be there: the parts say it, and are there first. What is written at once is whole.
-        if is_one(ops.iter().chain(&pieces).chain([&whole])) {
-            ops.extend(pieces);
-            ops.push(whole);
-            self.write(ops)?;
-        } else {
-            ops.push(begun);
-            [ops, pieces, vec![whole]].into_iter().try_for_each(|ops| self.write(ops))?;
-        }
-        self.releases.insert(release, record.into());
-        self.parts.extend(parts.into_iter().map(|(part, _, bodies)| (part, bodies)));
-        self.bodies.extend(manifest.items().iter().map(|item| item.body));
-        Ok(true)
+        let parts = parts.into_iter().map(|(part, _, bodies)| (part, bodies)).collect();
+        Ok(Some(New { release, record: record.into(), parts, put_parts, begun, pieces, whole }))
+    }
+
+    /// It is kept now.
+    pub(super) fn keep(&mut self, New { release, record, parts, .. }: New) {
+        self.bodies.extend(parts.values().flatten().copied());
+        self.releases.insert(release, record);
+        self.parts.extend(parts);
     }
 
     /// Writes, unless the control value has changed: who publishes no more does not write.

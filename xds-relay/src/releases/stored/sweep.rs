@@ -6,26 +6,54 @@ use xdstp_client::state::{Commit, Compare, Op};
 
 use crate::releases::control::Control;
 use crate::releases::manifest::BodyHash;
-use crate::releases::records::{ControlRecord, hash};
+use crate::releases::records::hash;
 use crate::releases::release::Release;
 use crate::releases::sealed::seal;
 use crate::releases::stored::Stored;
 use crate::releases::stored::batch::MOST;
 use crate::releases::stored::error::StoredError;
+use crate::releases::stored::save::New;
 
 /// How many releases are kept.
 const KEPT: usize = 20;
+
+/// What is kept for nobody any more.
+pub(super) struct Sweep {
+    releases: Vec<Release>,
+    /// Parts of no other release.
+    parts: Vec<BodyHash>,
+    /// The bodies that somebody has still.
+    bodies: HashSet<BodyHash>,
+    /// How parts, bodies, and what could not be read are removed.
+    ops: Vec<Op>,
+}
 
 impl Stored {
     /// Leaves the last releases, `newest` among them, and what they have. What is deleted last says what else is to be: a crash in
     /// between leaves nothing that is not found the next time.
     pub(super) fn sweep(&mut self, newest: Release) -> Result<(), StoredError> {
-        let kept = self.to_be_kept(newest);
+        let mut sweep = self.to_sweep(newest, None)?;
+        let ops = std::mem::take(&mut sweep.ops);
+        // What is done at once is one event for all that follow.
+        let is_one = sweep.releases.len() + ops.len() < MOST;
+        // Of more releases, the others go the next time.
+        let (at_once, later) = if is_one { (ops, Vec::new()) } else { (Vec::new(), ops) };
+        sweep.releases.truncate(MOST - 1);
+        self.drop_releases(&sweep.releases, at_once)?;
+        self.write(later)?;
+        self.swept(sweep);
+        Ok(())
+    }
+
+    /// What is to be removed once `newest` is kept, which is not yet if it is `new`.
+    pub(super) fn to_sweep(&self, newest: Release, new: Option<&New>) -> Result<Sweep, StoredError> {
+        let kept = self.to_be_kept(newest, new);
         let dropped: Vec<_> = self.releases.keys().filter(|release| !kept.contains(release)).copied().collect();
-        let records = self.releases.iter().filter(|(release, _)| kept.contains(release));
-        let parts: HashSet<_> =
-            records.flat_map(|(_, record)| record.parts.iter().filter_map(|part| hash(part))).collect();
-        let bodies: HashSet<_> = parts.iter().filter_map(|part| self.parts.get(part)).flatten().copied().collect();
+        let records = self.releases.iter().filter(|(release, _)| kept.contains(release)).map(|(_, record)| record);
+        let records = records.chain(new.map(|new| &new.record));
+        let parts: HashSet<_> = records.flat_map(|record| record.parts.iter().filter_map(|part| hash(part))).collect();
+        let in_part = |part| self.parts.get(part).or_else(|| new?.parts.get(part));
+        let bodies: HashSet<_> = parts.iter().filter_map(in_part).flatten().copied().collect();
         let old: Vec<_> = self.parts.keys().filter(|part| !parts.contains(part)).copied().collect();
         let gone: HashSet<BodyHash> = old.iter().filter_map(|part| self.parts.get(part)).flatten().copied().collect();
 
@@ -39,15 +67,20 @@ impl Stored {
         let anew = self.keys_of(&kept, &parts);
         let damaged = self.damaged.iter().filter(|damage| !anew.contains(&damage.key));
         ops.extend(damaged.map(|damage| Op::delete(&*damage.key)));
-        // What is done at once is one event for all that follow.
-        let is_one = dropped.len() + ops.len() < MOST;
-        let (at_once, later) = if is_one { (ops, Vec::new()) } else { (Vec::new(), ops) };
-        self.drop_releases(&dropped, at_once)?;
-        self.write(later)?;
-        old.iter().for_each(|part| _ = self.parts.remove(part));
-        self.bodies.retain(|body| bodies.contains(body));
+        Ok(Sweep { releases: dropped, parts: old, bodies, ops })
+    }
+
+    /// All that is to be removed, in the order in which it was in several commits.
+    pub(super) fn sweep_ops(&self, sweep: &Sweep) -> Vec<Op> {
+        self.deletes(&sweep.releases).chain(sweep.ops.iter().cloned()).collect()
+    }
+
+    /// It is removed.
+    pub(super) fn swept(&mut self, sweep: Sweep) {
+        sweep.releases.iter().for_each(|release| _ = self.releases.remove(release));
+        sweep.parts.iter().for_each(|part| _ = self.parts.remove(part));
+        self.bodies.retain(|body| sweep.bodies.contains(body));
         self.damaged.clear();
-        Ok(())
     }
 
     /// They are kept no more, and nor is what else is deleted with them. The control value is put as it is, in the same transaction:
@@ -57,26 +90,25 @@ impl Stored {
             return self.write(others);
         }
         let key = self.keys.control();
-        let control = Op::put(&*key, seal(&key, &ControlRecord::of(&self.scope, &self.base, self.count)));
-        // Of more, the others go the next time.
-        let dropped = dropped.iter().take(MOST - 1);
-        let ops: Vec<_> = dropped
-            .clone()
-            .map(|release| Op::delete(self.keys.release(*release)))
-            .chain(others)
-            .chain([control])
-            .collect();
+        let control = Op::put(&*key, seal(&key, &self.control_record(&self.base, self.count)));
+        let ops: Vec<_> = self.deletes(dropped).chain(others).chain([control]).collect();
         match self.writer.commit(&ops, &[Compare::unchanged(key, self.revision)])? {
             Commit::Conflict => return Err(StoredError::Contended),
             Commit::Done(revision) => (self.revision, self.floor) = (revision, revision.max(self.floor)),
         }
-        dropped.for_each(|release| _ = self.releases.remove(release));
+        self.written_stages = self.own_stages;
+        dropped.iter().for_each(|release| _ = self.releases.remove(release));
         Ok(())
     }
 
-    fn to_be_kept(&self, newest: Release) -> HashSet<Release> {
+    fn deletes(&self, releases: &[Release]) -> impl Iterator<Item = Op> {
+        releases.iter().map(|release| Op::delete(self.keys.release(*release)))
+    }
+
+    fn to_be_kept(&self, newest: Release, new: Option<&New>) -> HashSet<Release> {
         let named = [&self.base, &self.control].into_iter().flat_map(Control::named).chain([newest]);
         let mut kept: HashSet<_> = named.filter(|release| self.has(*release)).collect();
+        kept.extend(new.map(|new| new.release));
         for release in self.releases() {
             if kept.len() >= KEPT {
                 break;

@@ -15,6 +15,7 @@ use crate::releases::manifest::{Item, Manifest};
 use crate::releases::stage::{Stage, Stages, Who};
 use crate::releases::types::Types;
 
+mod at_once;
 mod away;
 mod contended;
 mod damage;
@@ -74,8 +75,24 @@ impl Relay {
     }
 
     fn publish(&mut self, content: &Content) -> Result<Transition, StoredError> {
-        let release = self.save(content)?;
-        self.order(Act::Publish { release, removes_much: false })
+        Ok(self.publish_by(content, &stages(), false)?[0])
+    }
+
+    /// The same by these stages, and it is to go on if it may.
+    fn publish_by(
+        &mut self,
+        content: &Content,
+        stages: &Stages,
+        advances: bool,
+    ) -> Result<Vec<Transition>, StoredError> {
+        let manifest = manifest(content);
+        let release = manifest.release();
+        let order = |act| Order::new(act, By::Publisher(self.publisher), "because", now());
+        let advance = advances.then(|| order(Act::Advance { release }));
+        let publish = order(Act::Publish { release, removes_much: false });
+        let body = |item: &Item| content.get(&item.name).map(|body| frame(body).any().clone());
+        let taken = Taken { manifest: &manifest, from: "test", body: &body };
+        self.stored.publish(&taken, &publish, advance.as_ref(), stages)
     }
 
     fn order(&mut self, act: Act) -> Result<Transition, StoredError> {

@@ -169,6 +169,34 @@ impl Drop for Mine {
     }
 }
 
+/// What one keeps by itself, which may be full.
+struct OnDisk {
+    inner: Memory,
+    is_full: Arc<AtomicBool>,
+    hides: Arc<Mutex<&'static str>>,
+}
+
+impl Store for OnDisk {
+    fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+        let hides = *self.hides.lock().unwrap();
+        match !hides.is_empty() && prefix.contains(hides) {
+            true => Err(std::io::Error::from(std::io::ErrorKind::ResourceBusy).into()),
+            false => self.inner.list(prefix),
+        }
+    }
+
+    fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
+        self.inner.watch(prefix, after)
+    }
+
+    fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
+        match self.is_full.load(Ordering::Relaxed) {
+            true => Err(std::io::Error::from(std::io::ErrorKind::StorageFull).into()),
+            false => self.inner.commit(ops, compares),
+        }
+    }
+}
+
 pub(crate) struct Replicas {
     pub(crate) world: World,
     pub(crate) store: Arc<Mutex<Memory>>,
@@ -178,8 +206,11 @@ pub(crate) struct Replicas {
     followings: Vec<(usize, Following)>,
     /// The relay that begins next is cut off once it follows the store, and has read nothing.
     pub(crate) is_cut_off_as_it_begins: bool,
-    /// What each keeps by itself.
+    /// What each keeps by itself, and whether there is room for more.
     pub(crate) copies: Vec<Memory>,
+    pub(crate) are_copies_full: Arc<AtomicBool>,
+    /// What cannot be read of them.
+    pub(crate) copies_hide: Arc<Mutex<&'static str>>,
     stores: usize,
     rollout: Rollout,
     pub(crate) protocol: Protocol,
@@ -200,6 +231,8 @@ impl Replicas {
             seats: Vec::new(),
             followings: Vec::new(),
             copies: Vec::new(),
+            are_copies_full: Arc::default(),
+            copies_hide: Arc::default(),
             is_cut_off_as_it_begins: false,
             stores: 0,
             rollout,
@@ -228,13 +261,24 @@ impl Replicas {
         clients.iter().for_each(|client| self.world.connect(*client, relay));
     }
 
+    /// A relay starts again, by other stages: so do all that start later.
+    pub(crate) fn roll_out_by(&mut self, stages: Stages, relay: usize) {
+        self.rollout.stages = stages;
+        self.restart(relay, &[]);
+    }
+
     fn begin(&mut self, relay: usize) {
         self.try_to_begin(relay).unwrap();
     }
 
     /// The same of a relay that may not begin.
     pub(crate) fn try_to_begin(&mut self, relay: usize) -> Result<(), RolloutError> {
-        let (seat, copy) = (Arc::new(self.seats[relay].clone()), Arc::new(self.copies[relay].clone()));
+        let copy = Arc::new(OnDisk {
+            inner: self.copies[relay].clone(),
+            is_full: self.are_copies_full.clone(),
+            hides: self.copies_hide.clone(),
+        });
+        let seat = Arc::new(self.seats[relay].clone());
         let following = Following::begin(seat.clone()).unwrap_or_else(|_| Following::later(seat.clone()));
         if std::mem::take(&mut self.is_cut_off_as_it_begins) {
             self.cut_off(relay, true);

@@ -6,7 +6,7 @@ use super::*;
 #[derive(Clone)]
 pub(super) struct Away {
     inner: Memory,
-    left: Arc<AtomicI64>,
+    pub(super) left: Arc<AtomicI64>,
 }
 
 impl Away {
@@ -14,7 +14,7 @@ impl Away {
         Self { inner: inner.clone(), left: Arc::new(AtomicI64::new(commits)) }
     }
 
-    fn is_back(&self) {
+    pub(super) fn is_back(&self) {
         self.left.store(i64::MAX, Ordering::Relaxed);
     }
 }

@@ -40,6 +40,8 @@ fn a_control_value_of_a_later_format_leaves_who_hears_it_as_it_is() {
     let (is_free, heard) = relay.stored.hear(&watch.next(Duration::ZERO).unwrap(), &stages());
     assert!(!is_free && matches!(heard, Err(StoredError::Format { format: 2, .. })), "{heard:?}");
     assert_eq!(relay.stored.control(), &before);
+    let bad = Some(Damage::new(&*key, "it is of a later format"));
+    assert_eq!(relay.stored.bad_control(), bad.as_ref());
     let refused = [relay.order(Act::Freeze).map(drop), relay.stored.refresh(&stages())];
     for done in refused {
         assert!(matches!(done, Err(StoredError::Format { format: 2, .. })), "{done:?}");
@@ -47,6 +49,11 @@ fn a_control_value_of_a_later_format_leaves_who_hears_it_as_it_is() {
     assert_eq!(relay.stored.control(), &before);
     let there = relay.stored.store.list(&key).unwrap().entries.remove(0);
     assert_eq!(there.value, later, "it is as it was written");
+    assert_eq!(relay.stored.bad_control(), bad.as_ref());
+    let good = seal(&key, &ControlRecord::of(SCOPE, &before, relay.stored.count()));
+    let _ = store.commit(&[Op::put(&*key, good)], &[]).unwrap();
+    relay.stored.refresh(&stages()).unwrap();
+    assert_eq!(relay.stored.bad_control(), None);
 }
 
 const WRITTEN: &str = "
