@@ -20,19 +20,19 @@ pub(crate) trait Keyed {
 }
 
 /// Where in an arena an entry is, by that part of it. They come from the network, so the hash is seeded.
-pub(crate) struct Index<K, T> {
+pub(crate) struct Index<K, T, S = RandomState> {
     table: HashTable<K>,
-    seed: RandomState,
+    seed: S,
     of: PhantomData<fn() -> T>,
 }
 
-impl<K, T> Default for Index<K, T> {
+impl<K, T, S: Default> Default for Index<K, T, S> {
     fn default() -> Self {
-        Self { table: HashTable::new(), seed: RandomState::new(), of: PhantomData }
+        Self { table: HashTable::new(), seed: S::default(), of: PhantomData }
     }
 }
 
-impl<K: Key, T: Keyed> Index<K, T> {
+impl<K: Key, T: Keyed, S: BuildHasher> Index<K, T, S> {
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }

@@ -20,8 +20,8 @@ pub(crate) struct Subscribers {
     pub(crate) all: Arena<SubscriberKey, Subscriber>,
     pub(crate) links: Arena<LinkKey, Link>,
     pub(crate) walks: Arena<WalkKey, Walk>,
-    /// Which link a subscriber has to a target.
-    pub(crate) held: Index<LinkKey, Link>,
+    /// Which link a subscriber has to a target. Nobody elsewhere chooses their keys: a hash that is fast will do.
+    pub(crate) held: Index<LinkKey, Link, foldhash::fast::RandomState>,
     /// Those that brought something along: all of which not everything was compared.
     pub(crate) bringing: BTreeSet<SubscriberKey>,
     /// How many select among what they want of a target by what, if not by default.
