@@ -47,6 +47,6 @@ mod envoy {
         pub mod status { pub mod v3 { include!("wire/generated/envoy.service.status.v3.rs"); } }
     }
     pub mod r#type {
-        pub mod matcher { pub mod v3 { include!("wire/generated/envoy.r#type.matcher.v3.rs"); } }
+        pub mod matcher { pub mod v3 { include!("wire/generated/envoy.type.matcher.v3.rs"); } }
     }
 }
