@@ -58,7 +58,7 @@ fn relays_of_other_stages_are_told() {
     let before = relays.store.lock().unwrap().list("").unwrap().revision;
     relays.roll_out_by(Stages::default(), other);
     relays.advance(2);
-    assert_eq!(told(&relays)[other], true, "what is there was written by the other one");
+    assert!(told(&relays)[other], "what is there was written by the other one");
     assert_eq!(relays.store.lock().unwrap().list("").unwrap().revision, before, "nothing is written to say that");
     // Whoever writes says it, be it to the one that publishes.
     relays.order(other, Act::Freeze).unwrap();

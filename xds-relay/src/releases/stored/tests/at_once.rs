@@ -19,13 +19,16 @@ fn all(store: &dyn Store) -> Vec<(String, Bytes)> {
     store.list("").unwrap().entries.into_iter().map(|entry| (entry.key, entry.value)).collect()
 }
 
+/// What somebody else does to a store.
+type Meddling = Box<dyn Fn(&Memory) + Send>;
+
 /// What is written as each commit.
 #[derive(Default)]
 struct Written {
     inner: Memory,
     commits: Mutex<Vec<Vec<Op>>>,
-    /// What is done before the next commit of more than so many ops, once.
-    before: Mutex<Option<Box<dyn Fn(&Memory) + Send>>>,
+    /// What is done before the next commit, once.
+    before: Mutex<Option<Meddling>>,
 }
 
 impl Store for Written {
@@ -140,7 +143,7 @@ fn who_orders_meanwhile_is_heard_before_a_release_goes_on() {
         Stored::open(Arc::new(store.clone()), SCOPE).unwrap().apply(&order, &no_stages()).unwrap();
     };
     let first = manifest(&numbered(1)).release();
-    let before: [(&str, Box<dyn Fn(&Memory) + Send>); 3] = [
+    let before: [(&str, Meddling); 3] = [
         ("it is frozen", Box::new(person(Act::Freeze))),
         ("another one is stable", Box::new(person(Act::Rollback { to: Some(first) }))),
         ("another one publishes", Box::new(take_over)),
