@@ -91,7 +91,7 @@ impl Files {
     }
 
     /// A relay that serves the cluster.
-    async fn relay(&self, tls: &str) -> Running {
+    pub(crate) async fn relay(&self, tls: &str) -> Running {
         let origins = format!("[{{ name: files, files: {} }}]", self.path("resources").display());
         Running::start_with(&origins, &format!("tls: {}", self.filled(tls))).await
     }
@@ -193,25 +193,6 @@ async fn who_is_not_vouched_for_is_refused_with_words() {
     let clear = Running::start(&format!("[{{ name: files, files: {} }}]", files.path("resources").display())).await;
     let said = why_not(endpoint(clear.address).with_tls(files.tls("ca.pem", None))).await;
     assert!(said.contains("it does not speak TLS: http://") && said.contains("InvalidContentType"), "{said}");
-}
-
-/// Which of the two ends is ahead is another matter each time.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_is_refused_is_told_why_each_time() {
-    let (files, ca, stranger) = (Files::new(), Authority::new("ours"), Authority::new("stranger"));
-    files.write("ca.pem", &ca.pem);
-    files.identity("server", ca.vouches_for("127.0.0.1", None));
-    files.identity("unknown", stranger.vouches_for("client", None));
-    files.identity("late", ca.vouches_for("client", Some((2001, 1, 1))));
-    let relay = files.relay("{ certificate: $server.pem, key: $server.key, client_ca: $ca.pem }").await;
-    for at in 0..50 {
-        for (identity, words) in
-            [(None, "CertificateRequired"), (Some("unknown"), "UnknownCA"), (Some("late"), "CertificateExpired")]
-        {
-            let said = why_not(endpoint(relay.address).with_tls(files.tls("ca.pem", identity))).await;
-            assert!(said.contains(words), "{words}, at {at}: {said}");
-        }
-    }
 }
 
 /// As Kubernetes replaces what it mounts: a link to the directory of the files is moved.

@@ -12,7 +12,7 @@ use xdstp_uri::{ParseError, ResourceName};
 
 use crate::frame::Frame;
 use crate::grpc::now;
-use crate::grpc::server::net::{Key, Net, net_of};
+use crate::grpc::server::net::{Item, Key, Net, net_of};
 use crate::grpc::server::shared::Shared;
 use crate::put::Misfit;
 #[cfg(doc)]
@@ -76,16 +76,6 @@ pub struct Change<'a> {
 
 /// Each name that has something, and its variants.
 type After = HashMap<Key, BTreeMap<Variant, Frame>>;
-
-#[derive(Clone, Debug)]
-pub(crate) struct Item {
-    pub(crate) type_url: TypeUrl,
-    pub(crate) name: ResourceName,
-    /// None where it is of the whole name.
-    pub(crate) variant: Option<Variant>,
-    /// None where it is gone.
-    pub(crate) resource: Option<Resource<Frame>>,
-}
 
 impl<'a> Change<'a> {
     pub(crate) fn described_by<E>(

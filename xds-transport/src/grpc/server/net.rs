@@ -6,11 +6,21 @@ use xdstp_cache::{Resource, TypeUrl, Variant};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
-use crate::grpc::server::change::Item;
 use crate::grpc::server::served::ServedEdit;
 
 /// A type, and a name of it.
 pub(crate) type Key = (TypeUrl, ResourceName);
+
+/// What a change says of a name, or of a variant of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) type_url: TypeUrl,
+    pub(crate) name: ResourceName,
+    /// None where it is of the whole name.
+    pub(crate) variant: Option<Variant>,
+    /// None where it is gone.
+    pub(crate) resource: Option<Resource<Frame>>,
+}
 
 /// What a change comes to for one name.
 #[derive(Debug, Default)]
