@@ -122,9 +122,9 @@ fn of_what_a_change_says_of_one_name_the_later_counts() {
                     steps.iter().try_for_each(|step| step(change))
                 };
                 if whole {
-                    plane.replace(steps).unwrap()
+                    plane.replace(steps).unwrap();
                 } else {
-                    plane.change(steps).unwrap()
+                    plane.change(steps).unwrap();
                 }
                 assert_eq!(variants(&plane), *left, "case {at}");
             }

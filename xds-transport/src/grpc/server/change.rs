@@ -7,7 +7,7 @@ use bytes::Bytes;
 use prost::{Message, Name};
 use thiserror::Error;
 use xds_matcher::Overlap;
-use xdstp_cache::{Resource, Stored, TypeUrl, Variant};
+use xdstp_cache::{Stored, TypeUrl, Variant};
 use xdstp_uri::{ParseError, ResourceName};
 
 use crate::frame::Frame;

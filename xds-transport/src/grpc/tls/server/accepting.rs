@@ -22,6 +22,7 @@ const AT_MOST: usize = 1 << 16;
 /// why. So one that is refused is read from until it is closed at the other end, for half a second at the most.
 pub struct Accepting<I>(State<I>);
 
+#[allow(clippy::large_enum_variant, reason = "each begins as the largest")]
 enum State<I> {
     Beginning(FallibleAccept<I>),
     Parting(Box<Parting<I>>),
