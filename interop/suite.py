@@ -79,7 +79,7 @@ def arguments():
     parser.add_argument("--relay", type=Path, help="the relay's binary (default: the workspace's build, release first)")
     parser.add_argument("--tool", type=Path, help="the tool `xds` (default: as the relay)")
     parser.add_argument("--example", type=Path, help="the example `watch` of xdstp-client (default: as the relay)")
-    parser.add_argument("--plane", type=Path, help="the example `control_plane` of xds-transport (default: as the relay)")
+    parser.add_argument("--plane", type=Path, help="the example `control_plane` of xds-transport, with `node_groups` beside it (default: as the relay)")
     parser.add_argument("--browser", type=Path, help="a Chromium, for the tests that look at pages; pictures: pictures/")
     parser.add_argument("--direct", action="store_true", help="no relay: clients face the origin, to check the suite")
     parser.add_argument("--scale", action="store_true", help="the tests of relays that share what they know in etcd")

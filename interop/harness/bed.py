@@ -93,9 +93,9 @@ class Bed:
         name = name or f"{program}-{len(self.cleanups)}"
         return self.started(kind(binary, self.folder, name, servers, protocol, type_url, names))
 
-    def control_plane(self):
-        """The example of a control plane, started."""
-        return self.started(ControlPlane(self.plane_binary, self.folder))
+    def control_plane(self, example="control_plane"):
+        """An example of a control plane, started."""
+        return self.started(ControlPlane(self.plane_binary.with_name(example), self.folder))
 
     def tap(self, to_port):
         """A port that passes on streams of gRPC and keeps what comes on them."""

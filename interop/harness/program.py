@@ -72,7 +72,7 @@ class Example(Tool):
 
 
 class ControlPlane:
-    """The example of a control plane: one cluster, `cart`, for everybody."""
+    """An example of a control plane: one cluster, `cart`, for everybody, or those of the node's cluster."""
 
     def __init__(self, binary, folder):
         self.binary, self.port, self.log = binary, free_port(), folder / "plane.log"

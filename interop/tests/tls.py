@@ -15,7 +15,7 @@ from mesh import envoy_mesh, grpc_mesh, plain
 from setups import GRPC
 
 # What the relay's log says of who is not spoken to.
-REFUSED = "a client is not spoken to by TLS: "
+REFUSED = " is not spoken to by TLS: "
 
 
 def identity(files, name):

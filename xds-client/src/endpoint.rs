@@ -1,5 +1,6 @@
 //! Where an origin is and how to speak to it.
 
+mod error;
 mod server;
 
 use std::num::NonZeroUsize;
@@ -8,7 +9,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
-use thiserror::Error;
 #[cfg(feature = "rustls-any")]
 use tonic::codegen::http::uri::Scheme;
 use tonic::metadata::MetadataMap;
@@ -17,16 +17,17 @@ use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence};
 use xds_transport::grpc::client::DEFAULT_MAX_MESSAGE_SIZE;
 use xds_transport::wire::Node;
 use xds_transport::wire::parameters::{Locator, LocatorError};
-use xds_transport::{Dialect, Protocol, RateLimit, TypeRules};
+use xds_transport::{Dialect, Protocol, RateLimit, TypeRules, TypeService};
 use xdstp_cache::Selector;
 
+pub use self::error::EndpointError;
 pub use self::server::ServerError;
 use crate::backoff::Backoff;
 #[cfg(feature = "rustls-any")]
 use crate::tls::Tls;
 #[cfg(feature = "rustls-any")]
 use crate::token::TokenFile;
-use crate::unix_address::{UnixAddress, UnixAddressError};
+use crate::unix_address::UnixAddress;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a gRPC server bears: it ends connections whose client pings more often while nothing is sent (rule 137).
@@ -71,47 +72,14 @@ pub struct Endpoint {
     pub(crate) streams_per_connection: NonZeroUsize,
     pub(crate) max_request_size: usize,
     pub(crate) request_limit: Option<RateLimit>,
+    /// What each call carries beside what is said of it elsewhere.
+    metadata: MetadataMap,
+    /// The service of the one type that is asked for; otherwise all are.
+    pub(crate) service: Option<TypeService>,
     #[cfg(feature = "rustls-any")]
     pub(crate) tls: Option<Tls>,
     #[cfg(feature = "rustls-any")]
     pub(crate) tokens: Vec<TokenFile>,
-}
-
-/// The address of an origin is not one.
-#[derive(Clone, Debug, Error)]
-#[non_exhaustive]
-pub enum EndpointError {
-    /// It is no URI.
-    #[error("{uri:?} is not the address of an origin; expected HOST:PORT, http://HOST:PORT or unix:PATH")]
-    Malformed {
-        /// The address.
-        uri: String,
-        /// Why.
-        source: Arc<transport::Error>,
-    },
-    /// It asks for TLS, which this crate was built without: clear text in its place would be no favour.
-    #[error("{uri:?}: this program was built without TLS; http://HOST:PORT speaks in clear text")]
-    Tls {
-        /// The address.
-        uri: String,
-    },
-    /// It is no unix socket's.
-    #[error(transparent)]
-    Unix(#[from] UnixAddressError),
-    /// A token would be sent in clear text, to whoever listens.
-    #[error("{uri:?}: a token goes over TLS only; expected https://HOST:PORT")]
-    TokenInClearText {
-        /// The address.
-        uri: String,
-    },
-    /// It asks for something else than HTTP/2 over TCP or a unix socket.
-    #[error("{uri:?}: the scheme {scheme:?} is not supported; expected HOST:PORT, http://HOST:PORT or unix:PATH")]
-    Scheme {
-        /// The address.
-        uri: String,
-        /// Its scheme.
-        scheme: String,
-    },
 }
 
 impl Endpoint {
@@ -119,7 +87,7 @@ impl Endpoint {
     /// address of a [unix socket](UnixAddress). It speaks delta, and knows nothing of us.
     ///
     /// # Errors
-    /// When `uri` is not a URI, or has another scheme.
+    /// When `uri` is not a URI, or has another scheme, or is a host without a port.
     pub fn new(uri: &str) -> Result<Self, EndpointError> {
         if UnixAddress::has_scheme(uri) {
             return Ok(Self::unix(uri.parse()?));
@@ -134,6 +102,10 @@ impl Endpoint {
         };
         let transport = transport::Endpoint::from_shared(full)
             .map_err(|source| EndpointError::Malformed { uri: uri.to_owned(), source: source.into() })?;
+        // That of HTTP is none that anybody means.
+        if scheme(uri).is_none() && transport.uri().port().is_none() {
+            return Err(EndpointError::NoPort { uri: uri.to_owned() });
+        }
         let endpoint = Self::over(transport);
         #[cfg(feature = "rustls-any")]
         let endpoint = Self { tls: is_tls.then(Tls::default), ..endpoint };
@@ -169,6 +141,8 @@ impl Endpoint {
             streams_per_connection: DEFAULT_STREAMS_PER_CONNECTION,
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             request_limit: None,
+            metadata: MetadataMap::new(),
+            service: None,
             #[cfg(feature = "rustls-any")]
             tls: None,
             #[cfg(feature = "rustls-any")]
@@ -220,6 +194,18 @@ impl Endpoint {
         }
         self.tokens.push(token);
         Ok(self)
+    }
+
+    /// Calls carry this, too: headers of one's own, with which a server or a proxy before it tells clients apart.
+    #[must_use]
+    pub fn with_metadata(self, metadata: MetadataMap) -> Self {
+        Self { metadata, ..self }
+    }
+
+    /// Asks by the methods of one type, where the server has no aggregated ones: nothing else is to be asked for there.
+    #[must_use]
+    pub fn with_type_service(self, service: TypeService) -> Self {
+        Self { service: Some(service), ..self }
     }
 
     /// Takes it like this when the origin is silent about a name: as its absence otherwise.
@@ -303,7 +289,7 @@ impl Endpoint {
     /// Why there is no token.
     pub(crate) async fn call_credentials(&self) -> Result<MetadataMap, String> {
         #[allow(unused_mut)]
-        let mut metadata = MetadataMap::new();
+        let mut metadata = self.metadata.clone();
         #[cfg(feature = "rustls-any")]
         for token in &self.tokens {
             let (token, patience) = (token.clone(), CONNECT_TIMEOUT);
@@ -373,7 +359,10 @@ mod tests {
         for uri in ["http://", "", "a b:1", "http:/a"] {
             assert!(matches!(Endpoint::new(uri), Err(EndpointError::Malformed { .. })), "{uri}");
         }
-        for uri in ["a:1", "http://a:1", "HTTP://a:1", "[::1]:1", "http://a:1/"] {
+        for uri in ["a", "a.example.com", "[::1]", "127.0.0.1", "a/b:1"] {
+            assert!(matches!(Endpoint::new(uri), Err(EndpointError::NoPort { .. })), "{uri}");
+        }
+        for uri in ["a:1", "http://a", "http://a:1", "HTTP://a:1", "[::1]:1", "http://a:1/"] {
             assert!(Endpoint::new(uri).is_ok(), "{uri}");
         }
     }

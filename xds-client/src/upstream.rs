@@ -8,6 +8,7 @@ mod ended;
 mod frames;
 mod go_away;
 mod heard;
+mod last_words;
 mod pool;
 
 use std::time::{Duration, Instant};
@@ -23,6 +24,8 @@ pub(crate) use drive::now;
 pub(crate) use drive::random;
 pub use drive::{Driver, drive, spawn};
 pub(crate) use ended::chain;
+#[cfg(all(feature = "http", feature = "rustls-any"))]
+pub(crate) use last_words::LastWords;
 pub use pool::{Place, Pool, Unreachable};
 
 use crate::backoff::Backoff;

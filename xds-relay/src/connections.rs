@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::server::TlsStream;
 use tokio_stream::{Stream, StreamExt};
+use tonic::transport::server::TcpConnectInfo;
 use xds_transport::grpc::server::ClientCertificate;
 use xds_transport::grpc::tls::HandshakeError;
 
@@ -105,7 +106,7 @@ impl Serving {
         io.tell(&mut client);
         let Some(tls) = &self.tls else { return self.speak(io, client, until, stopping).await };
         // What is spoken to in clear text has no room for any of it.
-        let secured = Box::pin(self.secure(tls, io, until, stopping.clone())).await;
+        let secured = Box::pin(self.secure(tls, io, &client, until, stopping.clone())).await;
         let Some(io) = secured else { return Ok(()) };
         if let Some(chain) = io.get_ref().1.peer_certificates() {
             let shown = ClientCertificate::new(chain.iter().map(|certificate| certificate.to_vec()));
@@ -119,6 +120,7 @@ impl Serving {
         &self,
         tls: &tls::Downstream,
         io: I,
+        client: &Extensions,
         until: Instant,
         mut stopping: watch::Receiver<bool>,
     ) -> Option<Box<TlsStream<I>>> {
@@ -128,7 +130,11 @@ impl Serving {
         };
         match secured {
             Ok(Ok(io)) => return Some(Box::new(io)),
-            Ok(Err(error)) => tracing::warn!("a client is not spoken to by TLS: {}", HandshakeError::from(error)),
+            Ok(Err(error)) => {
+                let peer = client.get().and_then(TcpConnectInfo::remote_addr);
+                let client = peer.map_or_else(|| "a client".to_owned(), |peer| peer.to_string());
+                tracing::warn!("{client} is not spoken to by TLS: {}", HandshakeError::from(error));
+            }
             Err(_) => (self.limited)("preface"),
         }
         None

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_rustls::Accept;
-use xds_transport::grpc::tls::{Pem, ServerFiles, ServerTls, TlsError};
+use xds_transport::grpc::tls::{Accepting, Pem, ServerFiles, ServerTls, TlsError};
 use xdstp_client::bootstrap::TlsFiles;
 use xdstp_client::tls::{Tls, Validity};
 
@@ -94,7 +93,7 @@ impl Downstream {
     }
 
     /// Begins to speak TLS on a connection, with the files as they were a moment ago.
-    pub(crate) fn accept<I: AsyncRead + AsyncWrite + Unpin>(&self, io: I) -> Accept<I> {
+    pub(crate) fn accept<I: AsyncRead + AsyncWrite + Unpin>(&self, io: I) -> Accepting<I> {
         self.tls.accept(io)
     }
 

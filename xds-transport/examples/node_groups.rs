@@ -1,5 +1,5 @@
 //! A configuration for each group of nodes, as go-control-plane's snapshots have it:
-//! `cargo run --example node_groups --features grpc-server`.
+//! `cargo run --example node_groups --features grpc-server`, and an address if it is to be another.
 
 use std::error::Error;
 use std::time::Duration;
@@ -19,7 +19,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let service = groups.service().max_streams(10_000).max_stream_age(Duration::from_secs(3600));
     let until = service.streams().drain_on(async { _ = tokio::signal::ctrl_c().await });
-    Server::builder().add_routes(service.into_routes()).serve_with_shutdown("[::1]:18000".parse()?, until).await?;
+    let address = std::env::args().nth(1).unwrap_or("[::1]:18000".into()).parse()?;
+    Server::builder().add_routes(service.into_routes()).serve_with_shutdown(address, until).await?;
     Ok(())
 }
 

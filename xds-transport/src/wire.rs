@@ -13,6 +13,7 @@ pub(crate) mod names;
 pub mod parameters;
 pub(crate) mod shape;
 pub mod walk;
+pub mod xdstp;
 
 pub use by_type::SelectorsByType;
 pub use envoy::config::core::v3::{ConfigSource, ControlPlane, Locality, Node, config_source};

@@ -10,6 +10,7 @@ use prost::{Message, Oneof};
 use xds_transport::Frame;
 use xds_transport::wire::Any;
 use xds_transport::wire::collection::{CollectionEntry, CollectionError, entries, redirect};
+use xds_transport::wire::xdstp::{MessageError, decode_locator, decode_name, encode_locator, encode_name};
 use xdstp_uri::Locator;
 
 const LISTENERS: &str = "type.googleapis.com/envoy.config.listener.v3.ListenerCollection";
@@ -30,6 +31,19 @@ struct WireLocator {
     exact_context: Option<WireParams>,
     #[prost(message, repeated, tag = "6")]
     directives: Vec<WireDirective>,
+}
+
+/// `xds.core.v3.ResourceName`.
+#[derive(Clone, PartialEq, Message)]
+struct WireName {
+    #[prost(string, tag = "1")]
+    id: String,
+    #[prost(string, tag = "2")]
+    authority: String,
+    #[prost(string, tag = "3")]
+    resource_type: String,
+    #[prost(message, optional, tag = "4")]
+    context: Option<WireParams>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -160,9 +174,33 @@ fn every_part_of_a_locator_message_keeps_its_place() {
     let alt = read.alt().unwrap();
     assert_eq!((&*alt.authority(), &*alt.id()), ("cdn/x", "a?b#c"));
 
+    assert_eq!(WireLocator::decode(encode_locator(&read)).unwrap(), message, "nothing is lost");
+
     let file = WireLocator { scheme: 2, id: "etc/x?y".into(), ..WireLocator::default() };
     let read = redirect(&of_type(REDIRECT, &file)).unwrap().unwrap();
     assert_eq!((read.scheme(), &*read.id()), (xdstp_uri::Scheme::File, "etc/x?y"));
+    assert_eq!(WireLocator::decode(encode_locator(&read)).unwrap(), file);
+}
+
+#[test]
+fn a_name_is_the_same_as_a_message_and_as_text() {
+    let params = [("env".to_owned(), "a&b".to_owned()), ("é".to_owned(), String::new())].into();
+    let exact_context = Some(WireParams { params });
+    let message = WireName {
+        id: "dir/100%?#é".into(),
+        authority: "au%th/x".into(),
+        resource_type: "a.v3.Type".into(),
+        context: exact_context,
+    };
+    let name = decode_name(&message.encode_to_vec()).unwrap();
+    assert_eq!(name.to_string(), "xdstp://au%25th%2Fx/a.v3.Type/dir/100%25%3F%23%C3%A9?env=a%26b&%C3%A9=");
+    assert_eq!(WireName::decode(encode_name(&name)).unwrap(), message);
+
+    let nothing = WireName { resource_type: String::new(), ..message.clone() };
+    assert!(matches!(decode_name(&nothing.encode_to_vec()), Err(MessageError::Locator(_))));
+    assert_eq!(decode_name(b"\x0a\x01\xff"), Err(MessageError::Text("id")));
+    assert_eq!(decode_locator(b"\x1a\x01\xff"), Err(MessageError::Text("authority")));
+    assert!(matches!(decode_locator(b"\x0a"), Err(MessageError::Malformed(_))));
 }
 
 #[test]

@@ -8,18 +8,22 @@
 )]
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use http::Request;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::Status;
+use tonic::body::Body;
 use tonic::metadata::MetadataMap;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint, Server};
+use tower::ServiceExt as _;
 use xds_transport::client::{Command, Event, Interest, Stream, Update, Verdict};
 use xds_transport::grpc::client::{Ads, DEFAULT_MAX_MESSAGE_SIZE};
 use xds_transport::grpc::server::{Accept, Accepted, Opened, Service};
-use xds_transport::{Frame, Protocol, TypeRules};
+use xds_transport::{Frame, Protocol, TypeRules, TypeService};
 use xdstp_cache::Cache;
 use xdstp_uri::ResourceName;
 
@@ -116,4 +120,34 @@ async fn what_both_sides_say_first_arrives_before_any_request_and_response() {
         let response = ads.next(|| machine.poll_transmit(Instant::now())).await;
         assert!(response.expect("a sound stream").is_some());
     }
+}
+
+/// A server may have no aggregated method, and a program layers of its own.
+#[tokio::test]
+async fn a_stream_of_one_type_goes_over_any_channel() {
+    let clusters = TypeService::new("envoy.service.cluster.v3.ClusterDiscoveryService", "Clusters");
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let paths = Arc::new(Mutex::new(Vec::new()));
+        let (noted, channel) = (paths.clone(), connect().await);
+        let layered = tower::service_fn(move |request: Request<Body>| {
+            noted.lock().expect("no panic").push(request.uri().path().to_owned());
+            channel.clone().oneshot(request)
+        });
+        let signed = InterceptedService::new(layered, |mut request: tonic::Request<()>| {
+            request.metadata_mut().insert("x-say", "signed".parse().expect("ASCII"));
+            Ok(request)
+        });
+        let mut machine = Stream::new(protocol, Default::default(), Arc::new(TypeRules::envoy()));
+        machine.apply(Command::Subscribe(CDS.into(), Interest::Wildcard));
+        machine.connected(Instant::now());
+        let mut ads = Ads::open_for_type(signed, &clusters, protocol, DEFAULT_MAX_MESSAGE_SIZE, MetadataMap::new());
+        let message = ads.next(|| machine.poll_transmit(Instant::now())).await.expect("a stream").expect("a response");
+        machine.handle_message(Instant::now(), message).expect("a sound response");
+        assert!(matches!(machine.poll_event(), Some(Event::Update(update)) if update.changed.len() == 1));
+        assert_eq!(ads.metadata(|| None).await.expect("an answer").get("x-said").expect("what was said"), "signed");
+        assert_eq!(*paths.lock().expect("no panic"), [clusters.method(protocol)]);
+    }
+    let odd = TypeService::new("no path \n", "A");
+    let mut ads = Ads::open_for_type(connect().await, &odd, Protocol::Delta, 1, MetadataMap::new());
+    assert_eq!(ads.next(|| None).await.expect_err("no path").code(), tonic::Code::Internal);
 }

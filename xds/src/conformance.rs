@@ -50,8 +50,8 @@ pub(crate) struct Args {
     server: Option<String>,
     #[command(flatten)]
     secure: Secure,
-    /// How the server's resources are changed: files:DIRECTORY that it reads; command:PROGRAM ARGUMENTS or tcp:HOST:PORT, which
-    /// speak lines of JSON; or cncf:HOST:PORT, an adapter of CNCF's xds-test-harness
+    /// How the server's resources are changed: files:DIRECTORY that it reads; command:PROGRAM ARGUMENTS, split at spaces with
+    /// no meaning for quotes, or tcp:HOST:PORT, which speak lines of JSON; or cncf:HOST:PORT, an adapter of CNCF's xds-test-harness
     #[arg(long, value_name = "ADAPTER")]
     adapter: Option<Spec>,
     /// Only these: numbers of rules, ranges of them, such as 48-57, and groups

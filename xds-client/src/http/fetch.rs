@@ -19,6 +19,8 @@ use super::reading::{Answer, Stamp};
 use crate::files::Decode;
 #[cfg(feature = "rustls-any")]
 use crate::tls::Tls;
+#[cfg(feature = "rustls-any")]
+use crate::upstream::LastWords;
 use crate::upstream::chain;
 
 /// A document with more is not configuration.
@@ -74,7 +76,7 @@ impl Fetch {
         #[cfg(feature = "rustls-any")]
         if target.is_secure {
             let io = self.secured(target, io).await.map_err(failed)?;
-            return exchange(io, target, stamp).await;
+            return exchange(LastWords::new(io), target, stamp).await;
         }
         exchange(io, target, stamp).await
     }

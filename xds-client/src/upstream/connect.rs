@@ -14,6 +14,7 @@ use tower::{BoxError, Service, ServiceExt, service_fn};
 
 use super::ended::chain;
 use super::heard::{Heard, Listening};
+use super::last_words::LastWords;
 use crate::endpoint::Endpoint;
 #[cfg(unix)]
 use crate::unix_address::UnixAddress;
@@ -131,7 +132,8 @@ where
     C::Response: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let listening = heard.clone();
-    let mut connector = Some(connector.map_response(move |io| TokioIo::new(Listening::new(io, listening.clone()))));
+    let heeded = move |io| TokioIo::new(LastWords::new(Listening::new(io, listening.clone())));
+    let mut connector = Some(connector.map_response(heeded));
     // By itself a channel would connect again, and none of its streams would know.
     let once = service_fn(move |uri| {
         let connector = connector.take();

@@ -124,7 +124,10 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
                 let (protocol, limit) = (endpoint.protocol, endpoint.max_message_size);
                 let mut metadata = consumer.metadata();
                 metadata.as_mut().extend(place.credentials().into_headers());
-                let ads = Ads::open_with_metadata(place.channel(), protocol, limit, metadata);
+                let ads = match &endpoint.service {
+                    None => Ads::open_with_metadata(place.channel(), protocol, limit, metadata),
+                    Some(service) => Ads::open_for_type(place.channel(), service, protocol, limit, metadata),
+                };
                 link = Link::Up { ads, opened: false, received_at: None, place };
                 let connection = upstream.connected(now());
                 consumer.connection(now(), connection);

@@ -8,9 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_rustls::Accept;
 use tokio_rustls::server::TlsStream;
-use xds_transport::grpc::tls::HandshakeError;
+use xds_transport::grpc::tls::{Accepting, HandshakeError};
 
 use super::peer::{Peer, Shown};
 use crate::tls;
@@ -24,7 +23,7 @@ pub(crate) struct Secured<L> {
 /// A connection.
 pub(crate) enum Secure<I> {
     Clear(I),
-    Beginning(Box<Accept<I>>, Shown),
+    Beginning(Box<Accepting<I>>, Shown),
     Begun(Box<TlsStream<I>>),
     Failed,
 }
@@ -72,7 +71,9 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Secure<I> {
                 }
                 Err(error) => {
                     let reason = HandshakeError::from(error);
-                    tracing::warn!("an admin connection is not secured: {reason}");
+                    let peer = shown.peer();
+                    let of = if peer.is_empty() { String::new() } else { format!(" of {peer}") };
+                    tracing::warn!("an admin connection{of} is not secured: {reason}");
                     *self = Self::Failed;
                     return Poll::Ready(Err(io::Error::other(reason)));
                 }

@@ -32,6 +32,7 @@ mod loops;
 #[cfg(unix)]
 mod orders;
 mod pages;
+mod refused;
 mod releases;
 mod reload;
 mod reload_fields;

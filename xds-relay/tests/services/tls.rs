@@ -91,7 +91,7 @@ impl Files {
     }
 
     /// A relay that serves the cluster.
-    async fn relay(&self, tls: &str) -> Running {
+    pub(crate) async fn relay(&self, tls: &str) -> Running {
         let origins = format!("[{{ name: files, files: {} }}]", self.path("resources").display());
         Running::start_with(&origins, &format!("tls: {}", self.filled(tls))).await
     }

@@ -1,6 +1,7 @@
 //! One stream to an origin over gRPC, of resources ([`Ads`]) or of load reports ([`Lrs`]): bytes in, bytes out, and no queue. And
 //! what [clients have](fetch_client_status).
 
+mod channel;
 mod client_status;
 mod codec;
 mod exchange;
@@ -14,16 +15,16 @@ use std::time::Instant;
 use bytes::Bytes;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
-use tonic::transport::Channel;
 
+pub use self::channel::GrpcChannel;
 pub use self::client_status::fetch_client_status;
 pub use self::codec::DEFAULT_MAX_MESSAGE_SIZE;
 use self::exchange::Exchange;
 pub use self::lrs::Lrs;
 pub use self::not_grpc::NotGrpc;
-use crate::Protocol;
+use crate::{Protocol, TypeService};
 
-/// An open ADS stream.
+/// An open stream of resources: of all types, or of [one](Self::open_for_type).
 ///
 /// Reading and writing are two arms of one future: a server that does not read while it writes, in front of a
 /// client that does the same, would leave both waiting for ever.
@@ -48,18 +49,30 @@ pub struct Ads(Exchange);
 
 impl Ads {
     /// Opens a stream on `channel`, where responses may measure up to `max_message_size` bytes.
-    pub fn open(channel: Channel, protocol: Protocol, max_message_size: usize) -> Self {
+    pub fn open(channel: impl GrpcChannel, protocol: Protocol, max_message_size: usize) -> Self {
         Self::open_with_metadata(channel, protocol, max_message_size, MetadataMap::new())
     }
 
     /// The same, with `metadata` that the server has before any request.
     pub fn open_with_metadata(
-        channel: Channel,
+        channel: impl GrpcChannel,
         protocol: Protocol,
         max_message_size: usize,
         metadata: MetadataMap,
     ) -> Self {
         Self(Exchange::open(channel, protocol.aggregated_method(), max_message_size, metadata))
+    }
+
+    /// The same by the method of one type, of a server that has no aggregated one: what is asked for and what comes is of that type
+    /// alone (rule 1).
+    pub fn open_for_type(
+        channel: impl GrpcChannel,
+        service: &TypeService,
+        protocol: Protocol,
+        max_message_size: usize,
+        metadata: MetadataMap,
+    ) -> Self {
+        Self(Exchange::open(channel, service.method(protocol), max_message_size, metadata))
     }
 
     /// What the server answered the stream with, before any response. Meanwhile whatever `transmit` yields is sent, as

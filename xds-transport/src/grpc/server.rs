@@ -26,6 +26,7 @@ mod handle;
 mod lives;
 mod load_reporting;
 mod load_reports;
+mod net;
 mod node_groups;
 mod node_matcher;
 mod refusal;

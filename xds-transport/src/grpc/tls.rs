@@ -39,5 +39,5 @@ pub use self::pem::Pem;
 pub use self::provider::provider;
 #[cfg(feature = "grpc-server")]
 #[cfg_attr(docsrs, doc(cfg(feature = "grpc-server")))]
-pub use self::server::{HandshakeError, Incoming, Notice, Secured, ServerFiles, ServerTls, TlsClient};
+pub use self::server::{Accepting, HandshakeError, Incoming, Notice, Secured, ServerFiles, ServerTls, TlsClient};
 pub use self::validity::{Role, Stage, Validity};

@@ -4,14 +4,13 @@
 //! string begins with its scheme, and no encoded `ResourceLocator` does. Nothing here is on the way of a relay, which
 //! passes a collection on as it passes on everything else.
 
-use std::fmt::Write as _;
-
 use bytes::Bytes;
 use thiserror::Error;
 use xdstp_cache::Version;
-use xdstp_uri::{ContextParams, Directive, Locator, MAX_ALT_DEPTH, ParseError, member_type};
+use xdstp_uri::{Locator, ParseError, member_type};
 
 use super::walk::{Field, FieldValue, Fields, WalkError, text_at};
+use super::xdstp::{MessageError, decode_locator};
 
 /// One entry of a list collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +45,20 @@ pub enum CollectionError {
     /// A locator has a scheme that nobody knows.
     #[error("a locator with an unknown scheme {0}")]
     Scheme(u64),
+    /// A text of a locator is not UTF-8.
+    #[error("{0} of a locator is not UTF-8")]
+    Text(&'static str),
+}
+
+impl From<MessageError> for CollectionError {
+    fn from(error: MessageError) -> Self {
+        match error {
+            MessageError::Malformed(error) => Self::Malformed(error),
+            MessageError::Text(field) => Self::Text(field),
+            MessageError::Locator(error) => Self::Locator(error),
+            MessageError::Scheme(scheme) => Self::Scheme(scheme),
+        }
+    }
 }
 
 /// The entries of a resource that is a list collection; `None` for a resource of any other type.
@@ -84,7 +97,7 @@ pub fn redirect(any: &Bytes) -> Result<Option<Locator<'static>>, CollectionError
     // The string form is a message with one text field; of today's message, field 1 is a number.
     match text_at(message, &[1]) {
         Some(text) => Ok(Some(Locator::parse(text)?.into_owned())),
-        None => read_locator(message, 0).map(Some),
+        None => Ok(Some(decode_locator(message)?)),
     }
 }
 
@@ -146,88 +159,8 @@ fn read_either(locator: &[u8]) -> Result<Locator<'static>, CollectionError> {
         Ok(text) if ["xdstp:", "http:", "file:"].iter().any(|scheme| text.starts_with(scheme)) => {
             Ok(Locator::parse(text)?.into_owned())
         }
-        _ => read_locator(locator, 0),
-    }
-}
-
-/// Today's message: `xds.core.v3.ResourceLocator`.
-fn read_locator(message: &[u8], depth: usize) -> Result<Locator<'static>, CollectionError> {
-    let (mut scheme, mut id, mut authority, mut resource_type) = (0, String::new(), String::new(), String::new());
-    let (mut params, mut directives) = (Vec::new(), Vec::new());
-    for field in Fields::of(message) {
-        let field = field?;
-        match (field.number, field.value) {
-            (1, FieldValue::Varint(value)) => scheme = value,
-            (2, FieldValue::Bytes(text)) => id = lossy(text),
-            (3, FieldValue::Bytes(text)) => authority = lossy(text),
-            (4, FieldValue::Bytes(text)) => resource_type = lossy(text),
-            // ContextParams.params is a map: field 1, entries with key 1 and value 2.
-            (5, FieldValue::Bytes(context)) => {
-                for entry in Fields::of(context) {
-                    if let Field { number: 1, value: FieldValue::Bytes(entry) } = entry? {
-                        let text = |number| text_at(entry, &[number]).unwrap_or_default();
-                        params.push((text(1), text(2)));
-                    }
-                }
-            }
-            (6, FieldValue::Bytes(directive)) => directives.extend(read_directive(directive, depth)?),
-            _ => {}
-        }
-    }
-    let id = |text: &mut String| {
-        text.push('/');
-        escape(text, &id, &[]);
-    };
-    let mut text = String::from(match scheme {
-        0 => "xdstp://",
-        1 => "http://",
-        2 => "file://",
-        unknown => return Err(CollectionError::Scheme(unknown)),
-    });
-    if scheme == 2 {
-        id(&mut text);
-    } else {
-        escape(&mut text, &authority, &['/']);
-        text.push('/');
-        escape(&mut text, &resource_type, &[]);
-        id(&mut text);
-        if !params.is_empty() {
-            text.push('?');
-            text.push_str(&ContextParams::new(params)?.borrowed().to_canonical());
-        }
-    }
-    let mut locator = Locator::parse(&text)?.into_owned();
-    for directive in &directives {
-        locator = locator.with_directive(directive)?;
-    }
-    Ok(locator)
-}
-
-fn read_directive(directive: &[u8], depth: usize) -> Result<Option<Directive<'static>>, CollectionError> {
-    let mut read = None;
-    for field in Fields::of(directive) {
-        let field = field?;
-        read = match (field.number, field.value) {
-            // One level deeper than parses: the locator it goes into is refused.
-            (1, FieldValue::Bytes(alt)) if depth <= MAX_ALT_DEPTH => {
-                Some(Directive::alt_to(read_locator(alt, depth + 1)?)?)
-            }
-            (2, FieldValue::Bytes(entry)) => Some(Directive::entry_received(lossy(entry))?),
-            _ => read,
-        };
-    }
-    Ok(read)
-}
-
-/// Writes a decoded part of a locator so that it stays one part; its canonical form is the parser's business.
-fn escape(text: &mut String, part: &str, separators: &[char]) {
-    for character in part.chars() {
-        if character.is_ascii_control() || matches!(character, '%' | '?' | '#') || separators.contains(&character) {
-            // Writing to a string does not fail.
-            let _ = write!(text, "%{:02X}", u32::from(character));
-        } else {
-            text.push(character);
-        }
+        // Today's message: `xds.core.v3.ResourceLocator`.
+        _ => Ok(decode_locator(locator)?),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use prost::{Message, Name};
 use xds_transport::grpc::server::{Change, ControlPlane, PutError};
+use xdstp_cache::Variant;
 
 use crate::served::Cluster;
 
@@ -95,4 +96,54 @@ fn what_is_all_there_is_names_what_is_in_it() {
     });
     assert_eq!(dangling(before), ("routes".to_owned(), "shop".to_owned()), "what was there before does not");
     assert_eq!(names(&plane), ["routes"]);
+}
+
+#[test]
+fn each_variant_names_what_is_there_and_a_name_is_there_with_any_of_them() {
+    let [prod, test] = ["env=prod", "env=test"].map(|text| Variant::Constraints(text.parse().unwrap()));
+    let scope = |routes: &str| Scope { name: "shop".into(), route_configuration_name: routes.into() };
+    let routes = Routes { name: "routes".into() };
+    let plane = ControlPlane::new();
+    plane
+        .change(|change| {
+            change.put_variant("shop", &prod, &scope("routes"))?;
+            change.put_variant("shop", &test, &scope("routes"))?;
+            change.put_variant("routes", &prod, &routes)?;
+            change.put_variant("routes", &test, &routes)?;
+            change.check()
+        })
+        .unwrap();
+    plane
+        .change(|change| {
+            change.remove_variant::<Routes>("routes", &prod)?;
+            change.check()
+        })
+        .unwrap();
+    let last = plane.change(|change| {
+        change.remove_variant::<Routes>("routes", &test)?;
+        change.check()
+    });
+    assert_eq!(dangling(last), ("routes".to_owned(), "shop".to_owned()));
+    // Whichever of them it is that names nothing.
+    for (wrong, right) in [(&prod, &test), (&test, &prod)] {
+        let either = plane.change(|change| {
+            change.put_variant("shop", wrong, &scope("none"))?;
+            change.put_variant("shop", right, &scope("routes"))?;
+            change.check()
+        });
+        assert_eq!(dangling(either), ("none".to_owned(), "shop".to_owned()));
+    }
+    plane.change(|change| change.put_variant("shop", &prod, &scope("none"))).unwrap();
+    let there = plane.change(|change| {
+        change.put_variant("shop", &test, &scope("routes"))?;
+        change.check()
+    });
+    assert_eq!(dangling(there).0, "none", "what was there before counts");
+    // What is put for everybody is all that the name has.
+    plane
+        .change(|change| {
+            put_scope(change, "shop", "routes")?;
+            change.check()
+        })
+        .unwrap();
 }

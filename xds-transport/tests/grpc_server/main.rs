@@ -16,6 +16,8 @@ mod client_status;
 mod consistent;
 mod control_plane;
 mod ending;
+#[cfg(feature = "rustls-any")]
+mod handshake;
 mod load_reports;
 mod node_groups;
 mod plane;

@@ -10,7 +10,7 @@ use xds_transport::wire::{Node, Status};
 
 use super::check::{Done, Stop};
 use super::link::Link;
-use super::messages::{Ask, Said};
+use super::messages::{Ask, Said, Selected};
 use super::method::Method;
 use super::resources::Of;
 
@@ -36,6 +36,8 @@ pub(crate) struct Client {
 #[derive(Debug, Default)]
 struct Session {
     names: Vec<String>,
+    /// What is asked for with dynamic parameters, which each request over SotW repeats.
+    locators: Vec<Selected>,
     nonce: String,
     version: String,
 }
@@ -88,6 +90,12 @@ impl Client {
     /// Sends a request as it is, but for the node, which goes with the first one.
     pub(crate) async fn send(&mut self, mut ask: Ask) -> Done {
         ask.node = ask.node.or(self.node.take());
+        let of = Of::of_type_url(&ask.type_url).filter(|_| self.method.is_sotw() && !ask.locators.is_empty());
+        if let Some(of) = of {
+            let session = self.sessions.entry(of).or_default();
+            session.names.clone_from(&ask.names);
+            session.locators.clone_from(&ask.locators);
+        }
         self.transcript.add(&format!("{}> {}", self.number, ask.line()));
         let sending = self.link.send(ask.encode(self.method.protocol()));
         match tokio::time::timeout(self.timeout, sending).await {
@@ -131,6 +139,7 @@ impl Client {
                 session.version.clone_from(&said.version);
             }
             (ask.names, ask.version) = (session.names.clone(), session.version.clone());
+            ask.locators.clone_from(&session.locators);
         }
         self.send(ask).await
     }

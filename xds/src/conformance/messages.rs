@@ -30,8 +30,11 @@ pub(crate) struct Ask {
     pub(crate) nonce: String,
     pub(crate) error: Option<Status>,
     /// Names with dynamic parameters: `locators`.
-    pub(crate) locators: Vec<(String, Vec<(&'static str, &'static str)>)>,
+    pub(crate) locators: Vec<Selected>,
 }
+
+/// A name, and the dynamic parameters it is asked for with.
+pub(crate) type Selected = (String, Vec<(&'static str, &'static str)>);
 
 /// A response.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,11 @@
 //! Asking what clients have: the client status discovery service (CSDS).
 
 use http::uri::PathAndQuery;
-use tonic::client::{Grpc, GrpcService};
+use tonic::client::Grpc;
 use tonic::{Request, Status};
 use tonic_prost::ProstCodec;
 
+use super::channel::GrpcChannel;
 use super::codec::DEFAULT_MAX_MESSAGE_SIZE;
 use crate::wire::client_status::{ClientStatusRequest, ClientStatusResponse, FETCH_METHOD};
 
@@ -27,14 +28,11 @@ use crate::wire::client_status::{ClientStatusRequest, ClientStatusResponse, FETC
 ///
 /// # Errors
 /// The status it answers with: UNIMPLEMENTED where nobody serves this.
-pub async fn fetch_client_status<T>(service: T, request: ClientStatusRequest) -> Result<ClientStatusResponse, Status>
-where
-    T: GrpcService<tonic::body::Body>,
-    T::Error: Into<tonic::codegen::StdError>,
-    T::ResponseBody: http_body::Body<Data = bytes::Bytes> + Send + 'static,
-    <T::ResponseBody as http_body::Body>::Error: Into<tonic::codegen::StdError> + Send,
-{
-    let mut grpc = Grpc::new(service).max_decoding_message_size(DEFAULT_MAX_MESSAGE_SIZE);
+pub async fn fetch_client_status(
+    channel: impl GrpcChannel,
+    request: ClientStatusRequest,
+) -> Result<ClientStatusResponse, Status> {
+    let mut grpc = Grpc::new(channel).max_decoding_message_size(DEFAULT_MAX_MESSAGE_SIZE);
     grpc.ready().await.map_err(|error| Status::unavailable(error.into().to_string()))?;
     let path = PathAndQuery::from_static(FETCH_METHOD);
     let response = grpc.unary(Request::new(request), path, ProstCodec::default()).await?;

@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::client::Grpc;
 use tonic::metadata::MetadataMap;
-use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::channel::GrpcChannel;
 use super::codec::BytesCodec;
 use super::received::{Noting, Received};
 use super::whole::Handed;
@@ -37,16 +37,23 @@ type Answer = Response<Streaming<Bytes>>;
 
 impl Exchange {
     /// Calls a method, with `metadata` that the server has before any request.
-    pub(super) fn open(channel: Channel, method: &'static str, max_message_size: usize, metadata: MetadataMap) -> Self {
+    pub(super) fn open(
+        channel: impl GrpcChannel,
+        method: impl Into<String>,
+        max_message_size: usize,
+        metadata: MetadataMap,
+    ) -> Self {
+        let method = method.into();
         let (requests, outgoing) = mpsc::channel(1);
         let (received, handed) = (Received::default(), Handed::default());
         let channel = Noting { channel, received: received.clone(), limit: max_message_size, handed: handed.clone() };
         let opening = async move {
+            let method = PathAndQuery::try_from(method).map_err(|error| Status::internal(error.to_string()))?;
             let mut grpc = Grpc::new(channel).max_decoding_message_size(max_message_size);
             grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
             let mut request = Request::new(ReceiverStream::new(outgoing));
             *request.metadata_mut() = metadata;
-            grpc.streaming(request, PathAndQuery::from_static(method), BytesCodec { handed }).await
+            grpc.streaming(request, method, BytesCodec { handed }).await
         };
         Self { requests, responses: Responses::Opening(Box::pin(opening)), received }
     }

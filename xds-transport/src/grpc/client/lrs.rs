@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
-use tonic::transport::Channel;
 
+use super::channel::GrpcChannel;
 use super::exchange::Exchange;
 use crate::wire::load_report::METHOD;
 
@@ -33,7 +33,7 @@ pub struct Lrs(Exchange);
 impl Lrs {
     /// Opens a stream on `channel`, with `metadata` that the server has before any report; what it asks for may measure up to
     /// `max_message_size` bytes.
-    pub fn open(channel: Channel, max_message_size: usize, metadata: MetadataMap) -> Self {
+    pub fn open(channel: impl GrpcChannel, max_message_size: usize, metadata: MetadataMap) -> Self {
         Self(Exchange::open(channel, METHOD, max_message_size, metadata))
     }
 

@@ -12,9 +12,9 @@ use http::{Request, Response};
 use http_body::{Frame, SizeHint};
 use tonic::Status;
 use tonic::body::Body;
-use tonic::transport::Channel;
 use tower_service::Service;
 
+use super::channel::GrpcChannel;
 use super::not_grpc::NotGrpc;
 use super::whole::{Handed, Whole};
 use crate::grpc::now;
@@ -36,15 +36,15 @@ impl Received {
 /// A channel that notes when bytes of the responses on it come in, and puts their messages together; answers that are no
 /// gRPC are errors.
 #[derive(Debug)]
-pub(super) struct Noting {
-    pub(super) channel: Channel,
+pub(super) struct Noting<C> {
+    pub(super) channel: C,
     pub(super) received: Received,
     /// The longest message, and by which way messages go.
     pub(super) limit: usize,
     pub(super) handed: Handed,
 }
 
-impl Service<Request<Body>> for Noting {
+impl<C: GrpcChannel> Service<Request<Body>> for Noting<C> {
     type Response = Response<Whole<NotedBody>>;
     type Error = Box<dyn Error + Send + Sync>;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
@@ -57,7 +57,7 @@ impl Service<Request<Body>> for Noting {
         let (response, received) = (self.channel.call(request), self.received.clone());
         let (limit, handed) = (self.limit, self.handed.clone());
         Box::pin(async move {
-            let response = response.await?;
+            let response = response.await.map_err(Into::into)?.map(Body::new);
             match NotGrpc::of(&response) {
                 Some(wrong) => Err(wrong.into_status().into()),
                 None => Ok(response.map(|body| Whole::new(NotedBody { body, received }, limit, handed))),

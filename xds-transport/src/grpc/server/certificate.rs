@@ -10,7 +10,8 @@ use self::subject::subject;
 mod subject;
 
 /// What a client proved to be, by TLS. Whoever takes connections puts it among the extensions of their requests, once the client is
-/// vouched for; [`Opened::certificate`](super::Opened::certificate) has it from there. Clones share it.
+/// vouched for; [`Opened::certificate`](super::Opened::certificate) has it from there. Clones share it. Of the names that it is for,
+/// host names and URIs are read: who goes by addresses or e-mail reads these in the [chain](Self::chain).
 ///
 /// ```
 /// use xds_transport::grpc::server::ClientCertificate;

@@ -1,17 +1,18 @@
 //! A change of a control plane: what is put and removed as one.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use bytes::Bytes;
 use prost::{Message, Name};
 use thiserror::Error;
 use xds_matcher::Overlap;
-use xdstp_cache::{Resource, Stored, TypeUrl, Variant};
+use xdstp_cache::{Stored, TypeUrl, Variant};
 use xdstp_uri::{ParseError, ResourceName};
 
 use crate::frame::Frame;
 use crate::grpc::now;
+use crate::grpc::server::net::{Item, Key, Net, net_of};
 use crate::grpc::server::shared::Shared;
 use crate::put::Misfit;
 #[cfg(doc)]
@@ -73,15 +74,8 @@ pub struct Change<'a> {
     items: Vec<Item>,
 }
 
-#[derive(Debug)]
-pub(crate) struct Item {
-    pub(crate) type_url: TypeUrl,
-    pub(crate) name: ResourceName,
-    /// None where it is of the whole name.
-    pub(crate) variant: Option<Variant>,
-    /// None where it is gone.
-    pub(crate) resource: Option<Resource<Frame>>,
-}
+/// Each name that has something, and its variants.
+type After = HashMap<Key, BTreeMap<Variant, Frame>>;
 
 impl<'a> Change<'a> {
     pub(crate) fn described_by<E>(
@@ -219,12 +213,16 @@ impl<'a> Change<'a> {
             let served = self.shared.lock();
             variants.extend(served.cache.variants(type_url, name).map(|(variant, _)| variant.clone()));
         }
-        for item in self.items.iter().filter(|item| item.type_url == *type_url && item.name == *name) {
-            let variant = item.variant.clone().unwrap_or_else(|| Variant::plain().clone());
-            match (&item.resource, &item.variant) {
-                (Some(_), _) => _ = variants.insert(variant),
-                (None, Some(_)) => _ = variants.remove(&variant),
-                (None, None) => variants.clear(),
+        let of_name = self.items.iter().filter(|item| item.type_url == *type_url && item.name == *name);
+        for (_, net) in net_of(of_name.cloned()) {
+            if net.anew {
+                variants.clear();
+            }
+            for (variant, resource) in net.variants {
+                match resource {
+                    Some(_) => _ = variants.insert(variant),
+                    None => _ = variants.remove(&variant),
+                }
             }
         }
         variants
@@ -264,7 +262,8 @@ impl<'a> Change<'a> {
         let after = self.after();
         let rules = self.shared.rules();
         let mut dangling = Vec::new();
-        for ((type_url, name), frame) in &after {
+        let all = after.iter().flat_map(|(key, variants)| variants.values().map(move |frame| (key, frame)));
+        for ((type_url, name), frame) in all {
             for reference in rules.references_of(type_url) {
                 reference.visit(frame.any(), &mut |text| {
                     let there =
@@ -287,32 +286,37 @@ impl<'a> Change<'a> {
     }
 
     /// What there is after this change.
-    fn after(&self) -> HashMap<(TypeUrl, ResourceName), Frame> {
-        let mut after = HashMap::new();
+    fn after(&self) -> After {
+        let mut after = After::new();
         let mut next = (!self.whole).then_some(0);
         while let Some(from) = next {
             // No stream waits for all of it.
             let served = self.shared.lock();
             let (part, rest) = served.cache.resources_from(from, PART);
-            let of = |stored: Stored<'_, Frame>| {
-                let frame = stored.resource?.value.clone();
-                Some(((stored.type_url.clone(), stored.name.clone()), frame))
-            };
-            after.extend(part.filter_map(of));
+            for Stored { type_url, name, variant, resource, .. } in part {
+                let Some(resource) = resource else { continue };
+                let variants = after.entry((type_url.clone(), name.clone())).or_default();
+                variants.insert(variant.unwrap_or(Variant::plain()).clone(), resource.value.clone());
+            }
             next = rest;
         }
-        for Item { type_url, name, resource, .. } in &self.items {
-            let key = (type_url.clone(), name.clone());
-            match resource {
-                Some(resource) => _ = after.insert(key, resource.value.clone()),
-                None => _ = after.remove(&key),
+        for (key, Net { anew, variants }) in net_of(self.items.iter().cloned()) {
+            let mut there = after.remove(&key).filter(|_| !anew).unwrap_or_default();
+            for (variant, resource) in variants {
+                match resource {
+                    Some(resource) => _ = there.insert(variant, resource.value),
+                    None => _ = there.remove(&variant),
+                }
+            }
+            if !there.is_empty() {
+                after.insert(key, there);
             }
         }
         after
     }
 
     /// Whether a name is there, or stands for what is.
-    fn has(&self, after: &HashMap<(TypeUrl, ResourceName), Frame>, type_url: &TypeUrl, name: ResourceName) -> bool {
+    fn has(&self, after: &After, type_url: &TypeUrl, name: ResourceName) -> bool {
         let key = (type_url.clone(), name);
         if after.contains_key(&key) {
             return true;

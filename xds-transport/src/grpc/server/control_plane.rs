@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 use prost::{Message, Name};
 use xdstp_cache::{Cache, Options, Variant};
 
-use crate::grpc::server::change::{Change, Item, PutError};
+use crate::grpc::server::change::{Change, PutError};
 use crate::grpc::server::client::Client;
 use crate::grpc::server::client_status::ClientStatus;
 use crate::grpc::server::events::{Events, Sender};
-use crate::grpc::server::served::ServedEdit;
+use crate::grpc::server::net::{net_of, take};
 use crate::grpc::server::service::Service;
 use crate::grpc::server::shared::Shared;
 use crate::server::Settings;
@@ -63,7 +63,8 @@ impl ControlPlane {
         Self { shared: Shared::unfilled(settings, events) }
     }
 
-    /// There is this resource from now on, whatever it was before. Its version is that of its content.
+    /// There is this resource from now on, whatever it was before, and for everybody: of variants that the name had none is left.
+    /// Its version is that of its content.
     ///
     /// # Errors
     /// The name is none, or is not the name inside.
@@ -79,7 +80,8 @@ impl ControlPlane {
         self.change(|change| change.remove::<M>(name))
     }
 
-    /// Does several things as one: no stream sees a part of it. Where one of them cannot be done, none is.
+    /// Does several things as one: no stream sees a part of it. Where one of them cannot be done, none is; of what is said of one
+    /// name, the later counts.
     ///
     /// ```
     /// # use xds_transport::grpc::server::ControlPlane;
@@ -99,7 +101,7 @@ impl ControlPlane {
     /// What `describe` ends with.
     pub fn change<E>(&self, describe: impl FnOnce(&mut Change<'_>) -> Result<(), E>) -> Result<(), E> {
         let items = Change::described_by(&self.shared, false, describe)?;
-        self.shared.edit(|edit| take(items, edit));
+        self.shared.edit(|edit| take(net_of(items), edit));
         Ok(())
     }
 
@@ -121,15 +123,18 @@ impl ControlPlane {
     /// What `describe` ends with: nothing is changed then.
     pub fn replace<E>(&self, describe: impl FnOnce(&mut Change<'_>) -> Result<(), E>) -> Result<(), E> {
         let items = Change::described_by(&self.shared, true, describe)?;
-        let put = items.iter().filter(|item| item.resource.is_some());
-        let variant = |variant: Option<&Variant>| variant.unwrap_or(Variant::plain()).clone();
-        let kept = put.map(|item| (item.type_url.clone(), item.name.clone(), variant(item.variant.as_ref())));
-        let kept: HashSet<_> = kept.collect();
+        let change = net_of(items);
+        let put = change.iter().flat_map(|((type_url, name), net)| {
+            let put = net.variants.iter().filter(|(_, resource)| resource.is_some());
+            put.map(move |(variant, _)| (type_url.clone(), name.clone(), variant.clone()))
+        });
+        let kept: HashSet<_> = put.collect();
         self.shared.edit(|edit| {
             let there = edit.cache.resources().filter(|stored| stored.resource.is_some());
+            let variant = |variant: Option<&Variant>| variant.unwrap_or(Variant::plain()).clone();
             let there = there.map(|of| (of.type_url.clone(), of.name.clone(), variant(of.variant)));
             let gone: Vec<_> = there.filter(|stored| !kept.contains(stored)).collect();
-            take(items, edit);
+            take(change, edit);
             edit.vary(gone.into_iter().map(|(of, name, variant)| (of, name, variant, None)));
         });
         Ok(())
@@ -186,17 +191,4 @@ impl ClientStatus for ControlPlane {
     fn visit_clients(&self, contents: bool, visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>) {
         self.shared.visit_clients(contents, visitor);
     }
-}
-
-fn take(items: Vec<Item>, edit: &mut ServedEdit<'_>) {
-    let mut variants = Vec::new();
-    for Item { type_url, name, variant, resource } in items {
-        match (resource, variant) {
-            (resource, Some(variant)) => variants.push((type_url, name, variant, resource)),
-            (Some(resource), None) => _ = edit.put_fitting(&type_url, &name, resource),
-            (None, None) => edit.remove(&type_url, &name),
-        }
-    }
-    // What takes the place of another does so in one step.
-    edit.vary(variants);
 }

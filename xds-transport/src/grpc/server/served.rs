@@ -98,7 +98,7 @@ impl ServedEdit<'_> {
     ) {
         for (type_url, name, variant, resource) in variants {
             if variant.is_plain() {
-                self.lives.set(&type_url, &name, None);
+                self.lives.set(&type_url, &name, resource.as_ref().and_then(|resource| resource.value.expires()));
             }
             match resource {
                 Some(resource) => _ = self.cache.put_variant(&type_url, &name, &variant, resource),
@@ -114,9 +114,10 @@ impl ServedEdit<'_> {
     fn end_what_is_over(&mut self, now: Instant) {
         while let Some((type_url, name)) = self.lives.pop(now) {
             // It may have been put again by who does not say so.
-            let held = self.cache.resource(&type_url, &name).map(|resource| resource.value.expires());
+            let plain = Variant::plain();
+            let held = self.cache.variant(&type_url, &name, plain).map(|resource| resource.value.expires());
             match held {
-                Some(Some(ends)) if ends <= now => self.cache.remove(&type_url, &name),
+                Some(Some(ends)) if ends <= now => self.cache.remove_variant(&type_url, &name, plain),
                 Some(Some(ends)) => self.lives.set(&type_url, &name, Some(ends)),
                 Some(None) | None => {}
             }

@@ -24,7 +24,8 @@ use crate::grpc::server::unfinished::Unfinished;
 use crate::grpc::server::{refusal, requests};
 use crate::server::{Settings, Source, Stream};
 
-/// A tower service that serves every discovery method: add it to a server as its fallback.
+/// A tower service that serves every discovery method: add it to a server as its fallback. What is of connections, such as their
+/// keepalive, is for that server to say: tonic's has `http2_keepalive_interval`.
 pub struct Service<A> {
     accept: Arc<A>,
     settings: Settings,

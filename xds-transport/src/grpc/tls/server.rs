@@ -1,5 +1,6 @@
 //! A server's TLS: what it is made of, and the connections that are secured by it.
 
+mod accepting;
 mod client;
 mod current;
 mod files;
@@ -8,6 +9,7 @@ mod incoming;
 mod notice;
 mod secured;
 
+pub use self::accepting::Accepting;
 pub use self::client::TlsClient;
 pub use self::current::ServerTls;
 pub use self::files::ServerFiles;

@@ -4,14 +4,14 @@ use crate::conformance::adapter::Change;
 use crate::conformance::check::{Check, Done, expect};
 use crate::conformance::lab::Lab;
 use crate::conformance::messages::{Ask, Said};
-use crate::conformance::method::{DELTA, DELTA_ADS};
+use crate::conformance::method::{ALL, DELTA_ADS};
 use crate::conformance::resources::{Item, Of};
 
 pub(crate) const CHECKS: &[Check] = &[
     check!(
         119,
         "parameters",
-        DELTA,
+        ALL,
         by_constraints,
         "variants are told apart by constraints, which stand beside the name",
         "a caching relay hands one client's variant to another"
@@ -27,7 +27,7 @@ pub(crate) const CHECKS: &[Check] = &[
     check!(
         120,
         "parameters",
-        DELTA,
+        ALL,
         mixed,
         "names with parameters may stand beside names without",
         "a client that needs both is answered for one of them"

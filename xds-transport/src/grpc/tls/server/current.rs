@@ -8,9 +8,10 @@ use std::time::Duration;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::sleep;
-use tokio_rustls::{Accept, TlsAcceptor};
+use tokio_rustls::TlsAcceptor;
 
 use crate::grpc::tls::error::TlsError;
+use crate::grpc::tls::server::accepting::Accepting;
 use crate::grpc::tls::server::files::{ALPN, Contents, ServerFiles};
 use crate::grpc::tls::validity::Validity;
 
@@ -66,8 +67,8 @@ impl ServerTls {
     }
 
     /// Begins to speak TLS on a connection. That it ends is for the caller to see to; [`incoming`](Self::incoming) does.
-    pub fn accept<I: AsyncRead + AsyncWrite + Unpin>(&self, io: I) -> Accept<I> {
-        TlsAcceptor::from(self.config()).accept(io)
+    pub fn accept<I: AsyncRead + AsyncWrite + Unpin>(&self, io: I) -> Accepting<I> {
+        Accepting::new(TlsAcceptor::from(self.config()).accept(io))
     }
 
     /// The file of the server's certificate: none, if it is one of a configuration.
@@ -89,7 +90,8 @@ impl ServerTls {
     /// Reads the files again, and has them count from now on: whether there was anything new. It waits for a disk.
     ///
     /// # Errors
-    /// Which file is not good, and why. What counted before still does.
+    /// Which file is not good, and why. What counted before still does. A certificate that has expired, or is not good yet, is not
+    /// good in place of one that is.
     pub fn look(&self) -> Result<bool, TlsError> {
         let From::Files(current) = &*self.0 else { return Ok(false) };
         let (files, before) = {
@@ -101,6 +103,11 @@ impl ServerTls {
             return Ok(false);
         }
         let config = Arc::new(files.config(&contents)?);
+        // What is out of date is shown to nobody for as long as there is better.
+        contents.certificate().check_date().or_else(|late| match before.certificate().check_date() {
+            Ok(()) => Err(late),
+            Err(_) => Ok(()),
+        })?;
         let mut current = lock(current);
         // Unless there are others meanwhile.
         let counts = Arc::ptr_eq(&current.contents, &before);
@@ -200,6 +207,35 @@ mod tests {
         fs::write(path("a.key"), &second[1]).unwrap();
         assert!(tls.look().unwrap());
         assert!(!Arc::ptr_eq(&tls.config(), &before));
+    }
+
+    #[test]
+    fn what_is_out_of_date_does_not_replace_what_is_good_and_otherwise_does() {
+        let directory = tempfile::tempdir().unwrap();
+        let renew = |from: i32, until: i32| {
+            let key = rcgen::KeyPair::generate().unwrap();
+            let mut params = rcgen::CertificateParams::new(vec!["a".to_owned()]).unwrap();
+            (params.not_before, params.not_after) =
+                (rcgen::date_time_ymd(from, 1, 1), rcgen::date_time_ymd(until, 1, 1));
+            fs::write(directory.path().join("a.pem"), params.self_signed(&key).unwrap().pem()).unwrap();
+            fs::write(directory.path().join("a.key"), key.serialize_pem()).unwrap();
+        };
+        renew(2001, 2002);
+        let tls = load(directory.path());
+        renew(2001, 2003);
+        assert!(tls.look().unwrap(), "neither is good");
+        renew(2001, 4000);
+        assert!(tls.look().unwrap());
+        let good = tls.config();
+        for ((from, until), words) in [((2001, 2002), "has expired"), ((3999, 4000), "is not good yet")] {
+            renew(from, until);
+            let error = tls.look().unwrap_err().to_string();
+            assert!(error.ends_with(&format!("a.pem: the certificate {words}")), "{error}");
+            assert_eq!(tls.look().unwrap_err().to_string(), error, "which is said once");
+        }
+        assert!(Arc::ptr_eq(&tls.config(), &good));
+        renew(2001, 3999);
+        assert!(tls.look().unwrap());
     }
 
     #[test]
