@@ -84,6 +84,14 @@ pub trait Client: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Whether it would be let have so many names more, of which nothing is counted yet.
+    ///
+    /// # Errors
+    /// There would be more than it may have.
+    fn may_grow(&self, _names: usize) -> Result<(), OverLimit> {
+        Ok(())
+    }
+
     /// It asks for so many names fewer, of those that it was let.
     fn shrinks(&self, _names: usize) {}
 

@@ -61,6 +61,8 @@ pub struct Routes {
     view: Arc<View>,
     /// What it asked for, among what all streams together may.
     names: Share,
+    /// What it brought along of what it holds. Of its client's names it counts no second time.
+    brought: Share,
     /// Why the stream is to end, once its request is handled.
     refused: Option<Refused>,
     judging: Judging,
@@ -78,6 +80,7 @@ impl Routes {
     ) -> Self {
         Self {
             names: federation.limits.names.none(),
+            brought: federation.limits.names.none(),
             refused: None,
             judging: Judging::by(client.judged()),
             federation,
@@ -128,6 +131,10 @@ impl Routes {
         selector: Option<Arc<Selector>>,
         interest: &Interest,
     ) -> Option<Arc<Scope>> {
+        // It ends, and a request may list a hundred thousand names that would each be looked at for nothing.
+        if self.refused.is_some() {
+            return None;
+        }
         let place = self.federation.place(authority_of(interest));
         let selector = self.selects(place.origin(), selector, interest)?;
         let scope = match place {
@@ -164,10 +171,6 @@ impl Routes {
         origin: usize,
         selector: Option<Arc<Selector>>,
     ) -> Option<Result<Arc<Scope>, OverLimit>> {
-        // It ends, and a request may list a hundred thousand names that would each be looked at for nothing.
-        if self.refused.is_some() {
-            return None;
-        }
         let for_all = self.group.as_ref()?;
         let own = match self.client.group_for(&self.node, type_url) {
             Ok(own) => own,
@@ -210,6 +213,9 @@ impl Routes {
         let subscriber = self.subscribers.get(id.index())?;
         if let Some(part) = subscriber.part(&self.federation, interest) {
             return Some(part.clone());
+        }
+        if self.refused.is_some() {
+            return None;
         }
         let (type_url, selector) = (subscriber.type_url.clone(), subscriber.selector.clone());
         let most = self.federation.limits.authorities_per_stream;
@@ -261,8 +267,7 @@ impl Routes {
             && subscriber.brought > 0
             && !subscriber.all_parts().any(|part| part.scope.brings(part.id))
         {
-            let brought = std::mem::take(&mut subscriber.brought);
-            self.shrink_names(brought);
+            self.brought.shrink(std::mem::take(&mut subscriber.brought));
         }
     }
 

@@ -82,6 +82,13 @@ impl Share {
         Ok(())
     }
 
+    /// Whether there is room for so many more now.
+    pub fn may_grow(&self, by: usize) -> Result<(), OverLimit> {
+        let Quota { key, what, .. } = *self.quota;
+        let (used, most) = (self.quota.used(), self.quota.most());
+        if used.saturating_add(by) <= most { Ok(()) } else { Err(OverLimit { key, what, most }) }
+    }
+
     /// How much of it this is.
     pub fn used(&self) -> usize {
         self.used
@@ -111,6 +118,7 @@ mod tests {
         let (one, mut other) = (quota.take().unwrap(), quota.none());
         other.grow(1).unwrap();
         let error = other.grow(1).unwrap_err();
+        assert_eq!((other.may_grow(1), other.may_grow(0)), (Err(error.clone()), Ok(())));
         assert_eq!((error.key, error.to_string().as_str()), ("streams", "more than 2 streams"));
         assert!(quota.take().is_err());
         drop(one);

@@ -183,6 +183,15 @@ impl ClientUse {
         Ok(())
     }
 
+    /// Whether there may be so many names more.
+    ///
+    /// # Errors
+    /// There would be more than there may.
+    pub(crate) fn may_grow(&self, names: usize) -> Result<(), OverLimit> {
+        let limits = lock(&self.under).1;
+        check(ClientLimit::Names, &limits, lock(&self.used).names.saturating_add(names))
+    }
+
     /// So many fewer.
     pub(crate) fn shrinks(&self, names: usize) {
         let mut used = lock(&self.used);
@@ -226,9 +235,14 @@ impl Used {
         if kind == ClientLimit::Groups { &mut self.groups } else { &mut self.authorities }
     }
 
-    /// Of the scopes that it is not served from any more, those that are gone, or that others are served from.
+    /// Of the scopes that it is not served from any more, those that are gone, that nothing is asked for any more, or that others
+    /// are served from.
     fn forget_left(&mut self, federation: &Federation) {
-        let costs = |key: &ScopeKey| federation.scope_of(key).is_some_and(|scope| scope.subscriber_count() == 0);
+        // One that only remembers what went is asked of nobody.
+        let costs = |key: &ScopeKey| {
+            let scope = federation.scope_of(key);
+            scope.is_some_and(|scope| scope.subscriber_count() == 0 && scope.supply().is_some())
+        };
         for scopes in [&mut self.groups, &mut self.authorities] {
             scopes.retain(|key, subscribers| *subscribers > 0 || costs(key));
         }

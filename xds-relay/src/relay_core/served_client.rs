@@ -123,6 +123,10 @@ impl Client for ServedClient {
         self.entry.client_use().map_or(Ok(()), |of| of.grows(names))
     }
 
+    fn may_grow(&self, names: usize) -> Result<(), OverLimit> {
+        self.entry.client_use().map_or(Ok(()), |of| of.may_grow(names))
+    }
+
     fn shrinks(&self, names: usize) {
         self.entry.client_use().into_iter().for_each(|of| of.shrinks(names));
     }

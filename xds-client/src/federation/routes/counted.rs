@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use xds_transport::server::weight;
+use xdstp_cache::{Interest, SubscriberId};
+
 use super::Routes;
 use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
@@ -22,6 +25,19 @@ impl Routes {
     pub(super) fn grow_names(&mut self, by: usize) -> Result<(), OverLimit> {
         self.names.grow(by)?;
         self.client.grows(by).inspect_err(|_| self.names.shrink(by))
+    }
+
+    /// Whether there is room for one more name, before an origin hears of it.
+    pub(super) fn may_grow(&self, name: &str) -> Result<(), OverLimit> {
+        let by = weight(name);
+        self.names.may_grow(by)?;
+        self.client.may_grow(by)
+    }
+
+    /// Whether a subscriber asked for just this before.
+    pub(super) fn wants(&self, id: SubscriberId, interest: &Interest) -> bool {
+        let part = self.subscribers.get(id.index()).and_then(|of| of.part(&self.federation, interest));
+        part.is_some_and(|part| part.scope.wants(part.id, interest))
     }
 
     /// So many fewer, of those that there were.

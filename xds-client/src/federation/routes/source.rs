@@ -46,7 +46,8 @@ impl Source for Routes {
         for part in subscriber.all_parts() {
             leave_part(&self.view, &*self.client, &subscriber.type_url, part);
         }
-        self.shrink_names(subscriber.names + subscriber.brought);
+        self.shrink_names(subscriber.names);
+        self.brought.shrink(subscriber.brought);
         self.leave_selected(subscriber.selector.take());
         self.client.closed(&subscriber.type_url, tally);
     }
@@ -76,8 +77,18 @@ impl Source for Routes {
     }
 
     fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        // No origin hears of what stands behind that for which the stream ends.
+        if self.refused.is_some() {
+            return false;
+        }
         if let Some(new) = self.deny(id, interest) {
             return new;
+        }
+        if let Err(error) = self.may_grow(interest.as_str())
+            && !self.wants(id, interest)
+        {
+            self.refuse(&error);
+            return false;
         }
         let Some(part) = self.part(id, interest) else { return false };
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return false };
@@ -92,6 +103,10 @@ impl Source for Routes {
     }
 
     fn subscribe_known(&mut self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
+        // Whether what there is no room for is new is for the other way to find out.
+        if self.refused.is_some() || self.may_grow(text.as_str()).is_err() {
+            return None;
+        }
         let subscriber = self.subscribers.get_mut(id.index())?;
         // What is said of a name that several parts may have is looked up by that name.
         if subscriber.looks_again() || subscriber.moved.is_some() {
@@ -163,13 +178,16 @@ impl Source for Routes {
     }
 
     fn resume(&mut self, id: SubscriberId, mut held: Vec<(ResourceName, Version)>) {
+        if self.refused.is_some() {
+            return;
+        }
         self.leave_out_denied(id, &mut held);
         if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
             subscriber.brings = !held.is_empty();
             // What it was sent here, and is said to hold later, is no more than was on its way at once.
             if subscriber.opening {
                 let weight = held.iter().map(|(name, version)| held_weight(name, version.as_str())).sum();
-                match self.grow_names(weight) {
+                match self.brought.grow(weight) {
                     Ok(()) => self.brings(id, weight),
                     Err(error) => self.refuse(&error),
                 }

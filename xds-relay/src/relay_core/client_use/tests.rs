@@ -2,10 +2,10 @@ use std::task::Waker;
 
 use bytes::Bytes;
 use xds_transport::Protocol;
-use xds_transport::server::{Source as _, Stream};
-use xdstp_cache::{Interest, SubscriberId};
+use xds_transport::server::{Source as _, Stream, Tally};
+use xdstp_cache::{Interest, SubscriberId, Version};
 use xdstp_client::federation::Routes;
-use xdstp_uri::ResourceName;
+use xdstp_uri::{CanonicalText, ResourceName};
 
 use super::*;
 use crate::config::Config;
@@ -88,6 +88,13 @@ impl Served {
         self.routes.refused().map(|refused| refused.to_string())
     }
 
+    /// Of what it holds, it brings these names along.
+    fn bring(&mut self, names: &[&str]) -> Option<String> {
+        let held = names.iter().map(|name| (name.parse().unwrap(), Version::from("1"))).collect();
+        self.routes.resume(self.id, held);
+        self.routes.refused().map(|refused| refused.to_string())
+    }
+
     fn leave(&mut self, name: &str) {
         self.routes.unsubscribe(self.id, &interest(name));
     }
@@ -163,6 +170,61 @@ async fn one_client_has_so_many_names_over_all_of_its_streams() {
     assert!(one.ask("d").is_some());
     drop((one, stranger));
     assert_eq!(world.core.client_uses.count(), 0, "whoever has no stream leaves nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_back_with_what_it_holds_has_the_names_that_it_asks_for_and_no_more() {
+    let world = World::new();
+    let three = limits(|limits| limits.names = std::num::NonZeroUsize::new(3));
+    let of_all = || world.core.gauges().limits["names"].0;
+    // Of everything it was sent more than it may name.
+    let mut by_wildcard = world.open(1, "n", three);
+    assert_eq!([by_wildcard.ask("*"), by_wildcard.bring(&["a", "b", "c", "d", "e", "f"])], [const { None }; 2]);
+    assert_eq!((by_wildcard.used(ClientLimit::Names), of_all()), (1, 7), "it counts among what all have");
+    drop(by_wildcard);
+    assert_eq!(of_all(), 0);
+    let (mut by_name, mut other) = (world.open(1, "n", three), world.open(1, "m", three));
+    assert_eq!([by_name.ask("a"), by_name.ask("b"), by_name.bring(&["a", "b"])], [const { None }; 3]);
+    assert_eq!((by_name.used(ClientLimit::Names), of_all()), (2, 4));
+    let id = by_name.id;
+    by_name.routes.close(id, &Tally::default());
+    assert_eq!((by_name.used(ClientLimit::Names), of_all()), (0, 0));
+    assert_eq!(other.ask("a"), None);
+    drop(by_name);
+    assert_eq!(other.used(ClientLimit::Names), 1, "nothing is given back twice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_request_for_more_than_there_may_be_no_origin_hears_what_is_too_much() {
+    let world = World::new();
+    let three = limits(|limits| {
+        limits.names = std::num::NonZeroUsize::new(3);
+        limits.authorities = std::num::NonZeroUsize::new(1);
+    });
+    let mut theirs = world.open(2, "n", ClientLimits::default());
+    let names: Vec<_> = (0..1000).map(|at| at.to_string()).collect();
+    names.iter().skip(500).for_each(|name| assert_eq!(theirs.ask(name), None));
+    let asked = || world.core.federation.scopes().iter().map(|scope| scope.subscription_count()).sum::<usize>();
+    assert_eq!(asked(), 500);
+    let mut ours = world.open(1, "n", three);
+    names.iter().for_each(|name| _ = ours.routes.subscribe(ours.id, &interest(name)));
+    assert_eq!((asked(), ours.used(ClientLimit::Names)), (503, 3));
+    // What others ask for, too, is no way round it.
+    let known = names.iter().map(|name| ours.routes.subscribe_known(ours.id, &CanonicalText::new(name)));
+    assert_eq!((known.flatten().count(), ours.used(ClientLimit::Names)), (0, 3));
+    assert!(ours.routes.refused().is_some());
+    let mut known = |name: &str| ours.routes.subscribe_known(ours.id, &CanonicalText::new(name)).is_some();
+    assert!(!known("999"), "the other way finds out that there is no room");
+    assert_eq!([ours.ask("0"), ours.ask("2")], [None, None], "it has these");
+    assert!(ours.ask("999").is_some());
+    drop(ours);
+    let mut ours = world.open(1, "n", three);
+    [of("x"), of("y"), of("z"), format!("{}b", of("x"))]
+        .iter()
+        .for_each(|name| _ = ours.routes.subscribe(ours.id, &interest(name)));
+    let of_x = world.core.federation.scope_of(&ScopeKey::Authority("x".to_owned())).unwrap();
+    assert_eq!((of_x.subscription_count(), world.core.federation.scopes().len()), (1, 2));
+    assert!(ours.routes.refused().is_some());
 }
 
 #[tokio::test(start_paused = true)]
