@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal as _, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tracing::callsite::Identifier;
@@ -29,6 +30,7 @@ pub(crate) fn to_stderr(
 ) -> (impl Subscriber + Send + Sync + use<>, impl Fn(&LogFilter) + Send + Sync + use<>) {
     let layer = tracing_subscriber::fmt::layer().with_ansi(io::stderr().is_terminal());
     let lines = Lines::new(io::stderr, Instant::now);
+    tell_in_time(io::stderr, Arc::downgrade(&lines.kinds), Instant::now);
     let (filter, handle) = reload::Layer::new(targets(filter));
     let subscriber =
         tracing_subscriber::registry().with(layer.fmt_fields(plain_fields()).with_writer(lines)).with(filter);
@@ -82,8 +84,12 @@ fn changes_lines(c: char) -> bool {
 struct Lines<W> {
     to: W,
     clock: fn() -> Instant,
-    kinds: Mutex<HashMap<Identifier, Kind>>,
+    kinds: Arc<Mutex<Kinds>>,
 }
+
+/// What was written lately of each.
+#[derive(Default)]
+struct Kinds(HashMap<Identifier, Kind>);
 
 struct Kind {
     since: Instant,
@@ -95,22 +101,16 @@ struct Kind {
 
 impl<W> Lines<W> {
     fn new(to: W, clock: fn() -> Instant) -> Self {
-        Self { to, clock, kinds: Mutex::default() }
+        Self { to, clock, kinds: Arc::default() }
     }
 
     /// Whether one more line of a kind is written, and what is to be said of those that were not, of any kind.
     fn admit(&self, metadata: &Metadata<'_>) -> (bool, String) {
         let now = (self.clock)();
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut unwritten = String::new();
-        for kind in kinds.values_mut().filter(|kind| now.saturating_duration_since(kind.since) >= PERIOD) {
-            if kind.unwritten > 0 {
-                let _ = writeln!(unwritten, "{}: and {} more lines like the last", kind.target, kind.unwritten);
-            }
-            (kind.since, kind.lines, kind.unwritten) = (now, 0, 0);
-        }
+        let unwritten = kinds.take_unwritten(now);
         let first = || Kind { since: now, lines: 0, unwritten: 0, target: metadata.target().to_owned() };
-        let kind = kinds.entry(metadata.callsite()).or_insert_with(first);
+        let kind = kinds.0.entry(metadata.callsite()).or_insert_with(first);
         let admitted = kind.lines < LINES;
         if admitted {
             kind.lines += 1;
@@ -119,6 +119,36 @@ impl<W> Lines<W> {
         }
         (admitted, unwritten)
     }
+}
+
+impl Kinds {
+    /// What is to be said of lines that were not written, whose period is over.
+    fn take_unwritten(&mut self, now: Instant) -> String {
+        let mut unwritten = String::new();
+        for kind in self.0.values_mut().filter(|kind| now.saturating_duration_since(kind.since) >= PERIOD) {
+            if kind.unwritten > 0 {
+                let _ = writeln!(unwritten, "{}: and {} more lines like the last", kind.target, kind.unwritten);
+            }
+            (kind.since, kind.lines, kind.unwritten) = (now, 0, 0);
+        }
+        unwritten
+    }
+}
+
+/// Has it said of lines that were not written though nothing else is logged, in a thread of its own.
+fn tell_in_time<W: Write>(to: impl Fn() -> W + Send + 'static, kinds: Weak<Mutex<Kinds>>, clock: fn() -> Instant) {
+    let telling = move || {
+        while let Some(kinds) = kinds.upgrade() {
+            let unwritten = kinds.lock().unwrap_or_else(PoisonError::into_inner).take_unwritten(clock());
+            drop(kinds);
+            if !unwritten.is_empty() {
+                let _ = to().write_all(unwritten.as_bytes());
+            }
+            thread::sleep(PERIOD);
+        }
+    };
+    // Where there can be no thread it is said with what is logged next.
+    let _ = thread::Builder::new().name("log".to_owned()).spawn(telling);
 }
 
 impl<'a, W: MakeWriter<'a>> MakeWriter<'a> for Lines<W> {
@@ -153,7 +183,6 @@ impl<W: Write> Write for Line<W> {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
-    use std::sync::Arc;
 
     use super::*;
 
@@ -234,5 +263,25 @@ mod tests {
         assert!(lines[20].ends_with("another kind"), "{log}");
         assert!(lines[21].ends_with("log::tests: and 980 more lines like the last"), "{log}");
         assert!(lines[23].ends_with("later still"), "{log}");
+    }
+
+    /// Nothing else is logged; the thread gets a clock that is a period ahead.
+    #[test]
+    fn lines_that_were_not_written_are_counted_though_nothing_else_is_logged() {
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let lines = Lines::new(Writing(written.clone()), Instant::now);
+        let (kinds, said) = (Arc::downgrade(&lines.kinds), written.clone());
+        let log = tracing_subscriber::registry().with(tracing_subscriber::fmt::layer().with_writer(lines));
+        tracing::subscriber::with_default(log, || {
+            for at in 0..1000 {
+                tracing::warn!("a stranger, {at}");
+            }
+            tell_in_time(move || Shared(said.clone()), kinds, || Instant::now() + PERIOD);
+            let text = || String::from_utf8_lossy(&written.lock().unwrap()).into_owned();
+            while !text().ends_with("more lines like the last\n") {
+                thread::yield_now();
+            }
+            assert_eq!(text().matches("a stranger, ").count(), LINES as usize, "{}", text());
+        });
     }
 }
