@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 
 use crate::lock::lock;
+use crate::text_file;
 
 /// How often files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -111,8 +112,9 @@ fn read(file: &Path) -> Result<BTreeSet<[u8; 32]>, String> {
     let mut text = String::new();
     let mut read = || {
         // A FIFO has no end.
-        if !std::fs::metadata(file)?.is_file() {
-            return Err(io::Error::other("it is no file"));
+        let kind = std::fs::metadata(file)?.file_type();
+        if !kind.is_file() {
+            return Err(io::Error::other(format!("{}, not a file", text_file::name(kind))));
         }
         File::open(file)?.take(MOST + 1).read_to_string(&mut text)
     };
@@ -173,7 +175,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("tokens");
         assert!(Bearers::load(&file).is_err_and(|words| words.starts_with(&file.display().to_string())));
-        assert!(Bearers::load(directory.path()).is_err_and(|words| words.contains("no file")));
+        assert!(Bearers::load(directory.path()).is_err_and(|words| words.contains(": a directory, not a file")));
         fs::write(&file, ONE).unwrap();
         let bearers = Bearers::load(&file).unwrap();
         assert!(!bearers.look().unwrap());

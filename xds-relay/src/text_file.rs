@@ -48,7 +48,8 @@ fn not_text(bytes: &[u8], offset: usize) -> yaml::Error {
     yaml::Error::new(position, format!("not UTF-8: the byte 0x{byte:02x}, at offset {offset} of the file"))
 }
 
-fn name(kind: FileType) -> &'static str {
+/// What something is that is no file.
+pub(crate) fn name(kind: FileType) -> &'static str {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt as _;

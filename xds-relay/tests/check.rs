@@ -55,6 +55,18 @@ fn what_is_no_text_file_is_named_with_what_it_is_and_never_waited_for() {
         assert_eq!(fault(&config), format!("xds-relay: origin \"mesh\": {}{words}\n", resource.display()));
         fs::remove_dir_all(path("mesh")).unwrap();
     }
+
+    fifo(&path("key"));
+    for named in [
+        "tls: { certificate: key, key: key }",
+        "aggregation: { rules: key }",
+        "admin: { address: '127.0.0.1:0', token: key }",
+    ] {
+        fs::write(&config, format!("listen: 127.0.0.1:0\n{named}\norigins: [{{ name: up, server: 'a:1' }}]\n"))
+            .unwrap();
+        let fault = fault(&config);
+        assert!(fault.ends_with(&format!("{}: a FIFO, not a file\n", place("key"))), "{named}: {fault}");
+    }
 }
 
 #[test]

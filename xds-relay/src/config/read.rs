@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs::Metadata,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -31,6 +32,7 @@ use super::{
 use crate::config::fields::{FIELDS, LOCALITY_FIELDS, NODE_FIELDS, ORIGIN_FIELDS};
 use crate::config::limits::limits;
 use crate::config::values::{count, duration, flag};
+use crate::text_file;
 use crate::yaml::{self, Error};
 
 /// Relative paths start from `directory`, where the configuration is, not from where the relay was started.
@@ -40,7 +42,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         address(node, directory, "expected IP:PORT, such as 127.0.0.1:18000 or [::]:18000, or unix:PATH")
     };
     let listen = root.field("listen", listen)?.unwrap_or(DEFAULT_LISTEN);
-    let file = |node: &yaml::Node| existing(node, directory, "file", Path::is_file);
+    let file = |node: &yaml::Node| existing(node, directory, "file", Metadata::is_file);
     let tls = root.field("tls", |node| tls::listen(node, &file))?;
     let listening = clients::Listening {
         asks_for_certificates: tls.as_ref().is_some_and(|tls| tls.client_ca.is_some()),
@@ -192,7 +194,7 @@ fn origins(list: &yaml::Node, directory: &Path, own: &OwnAddresses, expected: &s
             })
         })?;
         let kind = origin_kind(node, directory, own)?;
-        let file = |node: &yaml::Node| existing(node, directory, "file", Path::is_file);
+        let file = |node: &yaml::Node| existing(node, directory, "file", Metadata::is_file);
         let tls = node.field("tls", |node| tls::origin(node, &file))?;
         let tls = tls.or_else(|| is_https(&kind).then(OriginTls::default));
         let token = node.field("token", |node| match rules::token(tls.as_ref()) {
@@ -275,8 +277,8 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Resul
     {
         return Ok(OriginKind::Server { servers, protocol: node.field("protocol", protocol)?.unwrap_or_default() });
     }
-    let file = |node: &yaml::Node| existing(node, directory, "file", Path::is_file);
-    let files = node.field("files", |node| existing(node, directory, "directory", Path::is_dir))?;
+    let file = |node: &yaml::Node| existing(node, directory, "file", Metadata::is_file);
+    let files = node.field("files", |node| existing(node, directory, "directory", Metadata::is_dir))?;
     let etcd = node.field("etcd", |node| etcd(node, None, &file))?;
     let kubernetes = node.field("kubernetes", |node| kubernetes(node, &file))?;
     let descriptors = node.field("descriptors", file)?;
@@ -294,10 +296,16 @@ fn existing(
     node: &yaml::Node,
     directory: &Path,
     what: &'static str,
-    exists: fn(&Path) -> bool,
+    is_that: fn(&Metadata) -> bool,
 ) -> Result<PathBuf, Error> {
     let path = directory.join(node.text()?);
-    if exists(&path) { Ok(path) } else { node.refuse(format!("no {what} {}", path.display())) }
+    let shown = path.display();
+    match path.metadata() {
+        Ok(metadata) if is_that(&metadata) => Ok(path),
+        Ok(metadata) if metadata.is_file() => node.refuse(format!("{shown}: a file, not a {what}")),
+        Ok(metadata) => node.refuse(format!("{shown}: {}, not a {what}", text_file::name(metadata.file_type()))),
+        Err(_) => node.refuse(format!("no {what} {shown}")),
+    }
 }
 
 fn is_https(kind: &OriginKind) -> bool {

@@ -1,7 +1,7 @@
 //! Certificates and keys in files, as PEM.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, FileType};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -126,8 +126,9 @@ impl fmt::Debug for Pem {
 
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     // To open a FIFO is to wait for who writes it, and a device may have no end.
-    if !fs::metadata(file)?.is_file() {
-        return Err(io::Error::other("not a file"));
+    let kind = fs::metadata(file)?.file_type();
+    if !kind.is_file() {
+        return Err(io::Error::other(format!("{}, not a file", name(kind))));
     }
     let mut bytes = Vec::new();
     File::open(file)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
@@ -135,6 +136,17 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
         true => Err(io::Error::other(format!("larger than {MAX_BYTES} bytes"))),
         false => Ok(bytes),
     }
+}
+
+fn name(kind: FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        if kind.is_fifo() {
+            return "a FIFO";
+        }
+    }
+    if kind.is_dir() { "a directory" } else { "a device" }
 }
 
 #[cfg(test)]
@@ -145,7 +157,7 @@ mod tests {
     fn what_is_no_file_or_too_large_is_not_read() {
         let directory = tempfile::tempdir().unwrap();
         let said = |path: &Path| Pem::read(path).unwrap_err().to_string();
-        assert!(said(directory.path()).ends_with(": not a file"));
+        assert!(said(directory.path()).ends_with(": a directory, not a file"));
         let path = directory.path().join("large.pem");
         File::create(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
         assert!(said(&path).ends_with("large.pem: larger than 4194304 bytes"));
