@@ -92,6 +92,12 @@ impl<A: Accept> Service<A> {
         Self { unfinished: Unfinished::new(bytes), ..self }
     }
 
+    /// What tells how many bytes of requests that are not whole are kept, for as long as anybody asks.
+    pub fn unfinished_bytes(&self) -> impl Fn() -> usize + Send + Sync + use<A> {
+        let unfinished = self.unfinished.clone();
+        move || unfinished.bytes()
+    }
+
     /// How long a stream may take to send its first request. A client may have nothing to ask for yet, so that it may take any
     /// time otherwise.
     #[must_use]

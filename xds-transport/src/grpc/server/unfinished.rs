@@ -39,6 +39,11 @@ impl Unfinished {
         Share { of: self.clone(), stream, id: None }
     }
 
+    /// How much that is.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lock().bytes
+    }
+
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -143,6 +148,7 @@ mod tests {
         let [(one, mut first), (other, mut second)] = [share(&unfinished), share(&unfinished)];
         first.keep(60).unwrap();
         second.keep(40).unwrap();
+        assert_eq!(unfinished.bytes(), 100);
         first.keep(0).unwrap();
         assert_eq!(streams(&unfinished), 1, "who keeps nothing is no one of those that keep most");
         second.keep(100).unwrap();
