@@ -47,6 +47,7 @@ pub(crate) struct Incoming<L = socket::Listener> {
     next: Next<L>,
     /// The one before, until nobody waits there any more.
     left: Option<L>,
+    limit: usize,
     room: Arc<Semaphore>,
     core: Arc<RelayCore>,
     pause: Option<Pin<Box<Sleep>>>,
@@ -107,9 +108,10 @@ impl<L> Incoming<L> {
     /// At most `limit` connections at a time, or as many as this process may have descriptors for; from `next` once there is one.
     pub(crate) fn new(listener: L, next: Next<L>, limit: Option<NonZeroUsize>, core: Arc<RelayCore>) -> Self {
         let limit = limit.map_or_else(default_limit, NonZeroUsize::get);
-        tracing::debug!(limit, "connections of clients");
-        let room = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
-        Self { listener, next, left: None, room, core, pause: None, short: false }
+        let limit = limit.min(Semaphore::MAX_PERMITS);
+        tracing::info!(limit, "so many connections clients may have");
+        let room = Arc::new(Semaphore::new(limit));
+        Self { listener, next, left: None, limit, room, core, pause: None, short: false }
     }
 
     fn say_once(&mut self, words: std::fmt::Arguments<'_>) {
@@ -160,7 +162,10 @@ impl<L: Listener> Stream for Incoming<L> {
                 }
                 Err(_) => {
                     self.core.metrics().downstream_refused("connections");
-                    self.say_once(format_args!("no more connections are taken: there are as many as limits allow"));
+                    let limit = self.limit;
+                    self.say_once(format_args!(
+                        "no more connections are taken: there are {limit} (limits.connections, ulimit -n)"
+                    ));
                 }
             }
         }

@@ -319,6 +319,8 @@ impl Federation {
             return Ok((scope.clone(), false));
         }
         let share = match key.of_all() {
+            // There are as many of these as the configuration says, and no stranger is to take their places.
+            ScopeKey::Authority(authority) if key.selector().is_none() && self.authorities().lists(authority) => None,
             ScopeKey::Authority(_) => Some(self.limits.authorities.take()?),
             ScopeKey::Group(..) => Some(self.limits.groups.take()?),
             // Each set of parameters is one more, and clients have as many as they like.

@@ -79,6 +79,19 @@ fn all_streams_have_names_of_so_many_authorities_and_of_so_many_groups() {
     }
 }
 
+/// Nobody who names authorities of his own keeps others from those that origins have.
+#[test]
+fn an_authority_of_the_configuration_counts_not_among_those_that_anybody_names() {
+    let world = World::of(&[DELTA], &[&["good.example"]], "limits: { authorities: 1 }");
+    let core = world.relays[0].core.clone();
+    let [mut stranger, mut good] = ["n", "m"].map(|node| stream(&core, node));
+    assert_eq!(ask(&mut stranger.0, stranger.1, &of(1)), None);
+    assert_eq!(ask(&mut good.0, good.1, &endpoints("good.example", "x")), None);
+    assert_eq!(world.counted(0, "limit_used{limit=\"authorities\"} "), 1);
+    let words = "more than 1 authorities (limits.authorities of the relay)";
+    assert_eq!(ask(&mut good.0, good.1, &of(2)).as_deref(), Some(words));
+}
+
 #[test]
 fn all_streams_have_so_many_names() {
     let (world, core) = relay("names: 3");

@@ -118,7 +118,7 @@ fn of_too_many_scopes_that_nobody_uses_those_that_rested_longest_go() {
 /// Nothing is shown of a scope that only remembers what went; but it takes the place of another.
 #[test]
 fn what_is_remembered_of_what_went_is_forgotten_with_time() {
-    let mut world = World::of(&[DELTA], &[&["a", "b"]], "linger: 1s\nlimits: { authorities: 1 }");
+    let mut world = World::of(&[DELTA], &[&[]], "linger: 1s\nlimits: { authorities: 1 }");
     world.put(0, CLUSTERS, &member(0), "1");
     let client = world.client(DELTA, "n");
     world.subscribe(client, CLUSTERS, &[GLOB]);
