@@ -158,7 +158,8 @@ impl Hand {
             }
             Some(Defect::NoIdentifier) => response.control_plane = None,
             Some(Defect::OneVersion) => response.version_info = "1".into(),
-            Some(Defect::NodeIsForgotten) if type_url == ENDPOINTS => {
+            // Of whoever asks for another type first, and said there who he is.
+            Some(Defect::NodeIsForgotten) if type_url == ENDPOINTS && self.types.contains_key(CLUSTERS) => {
                 for any in resources.iter_mut().filter(|any| any.type_url == RESOURCE_TYPE_URL) {
                     *any = Resource::decode(any.value.clone()).unwrap().resource.unwrap();
                 }
