@@ -52,14 +52,16 @@ impl Releases {
     }
 
     fn go_on(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
-        let goes_back = state.stored.take_gone_back() && self.turns.are_shared();
-        let awaits_newer = state.turn.awaits_newer(goes_back, now);
+        // It may be that others have mended it.
+        if state.stored.take_gone_back() && self.turns.are_shared() {
+            state.turn.await_newer(now);
+        }
         if !state.stored.went_back() {
             state.unshown_since = None;
         } else if !self.put_back(state, now, wall)? {
             return Ok(());
         }
-        if awaits_newer {
+        if state.turn.awaits_newer(now) {
             return Ok(());
         }
         let is_publisher = self.has_turn(state, now, wall)?;
@@ -181,6 +183,10 @@ impl Releases {
             return Ok(true);
         }
         state.stored.put_control_back(&self.rollout.stages)?;
+        // Others see only now what they may know better.
+        if self.turns.are_shared() {
+            state.turn.await_newer(now);
+        }
         tracing::warn!(
             scope = self.rollout.scope(),
             "the store was put back to what it was, and has again what is served"

@@ -57,12 +57,13 @@ impl MyTurn {
         }
     }
 
-    /// Whether another relay may know more than what is put back into a store: it is heard before anything is done that comes after.
-    /// `goes_back` is whether a store has just lost what it had.
-    pub(super) fn awaits_newer(&mut self, goes_back: bool, now: Instant) -> bool {
-        if goes_back {
-            self.awaits_newer = now.checked_add(AGAIN);
-        }
+    /// Another relay may know more than what was put back into a store: that is heard before anything is done that comes after.
+    pub(super) fn await_newer(&mut self, now: Instant) {
+        self.awaits_newer = Some(after(now));
+    }
+
+    /// Whether that is still so.
+    pub(super) fn awaits_newer(&self, now: Instant) -> bool {
         self.awaits_newer.is_some_and(|until| now < until)
     }
 

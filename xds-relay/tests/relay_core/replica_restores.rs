@@ -1,0 +1,69 @@
+//! Relays whose store is put back to an earlier state, of which some know more than others.
+
+use xds_relay::releases::{Act, Control, Transition};
+use xds_relay::state::{Op, Store as _};
+
+use crate::support::replicas::Replicas;
+
+/// Everybody has one release, the first of a store that is put back has another one; relay 0 knows of a freeze, and relay 1 does not.
+struct Restored {
+    relays: Replicas,
+    newest: Control,
+}
+
+impl Restored {
+    fn new() -> Self {
+        let mut relays = Replicas::new(2, |_| {});
+        relays.set(&["a@1", "b@1"]);
+        relays.advance(5);
+        relays.set(&["a@2", "b@1"]);
+        relays.advance(5);
+        let old = relays.snapshot();
+        relays.advance(200);
+        relays.cut_off(1, true);
+        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+        relays.advance(2);
+        let newest = relays.control(0);
+        relays.cut_off(0, true);
+        relays.restore(&old);
+        for relay in [0, 1] {
+            relays.restart(relay, &[]);
+            relays.set_at(relay, &["a@2", "b@1"]);
+        }
+        Self { relays, newest }
+    }
+
+    /// What the newest one knew is there.
+    #[track_caller]
+    fn check(&self) {
+        let there = self.relays.control(0);
+        assert_eq!(there, self.relays.control(1));
+        assert_eq!((there.frozen(), there.stable()), (self.newest.frozen(), self.newest.stable()));
+    }
+}
+
+/// Others see what is there again, and not how long that took.
+#[test]
+fn who_knows_more_has_time_from_when_the_store_was_put_back() {
+    for late in [0, 1, 3] {
+        let mut restored = Restored::new();
+        let relays = &mut restored.relays;
+        *relays.seats[1].hidden.lock().unwrap() = "/part/";
+        relays.cut_off(1, false);
+        relays.advance(12);
+        *relays.seats[1].hidden.lock().unwrap() = "";
+        let store = relays.store.lock().unwrap().clone();
+        let control = || store.list("").unwrap().entries.into_iter().find(|entry| entry.key.ends_with("/ctl"));
+        let before = control();
+        for _ in 0..8 {
+            if control() == before {
+                relays.advance(1);
+            }
+        }
+        assert_ne!(control(), before, "it is put back");
+        relays.advance(late);
+        relays.cut_off(0, false);
+        relays.advance(20);
+        restored.check();
+    }
+}
