@@ -67,3 +67,25 @@ fn who_knows_more_has_time_from_when_the_store_was_put_back() {
         restored.check();
     }
 }
+
+/// That the store of all does not answer says nothing of what is in the copy.
+#[test]
+fn what_cannot_be_read_is_not_lost_while_the_store_does_not_answer() {
+    let mut restored = Restored::new();
+    let relays = &mut restored.relays;
+    relays.restart(1, &[]);
+    *relays.copies_hide.lock().unwrap() = "/body/";
+    relays.restart(0, &[]);
+    relays.set_at(0, &["a@2", "b@1"]);
+    relays.cut_off(0, false);
+    relays.advance(3);
+    relays.cut_off(0, true);
+    relays.advance(30);
+    relays.cut_off(0, false);
+    relays.advance(3);
+    *relays.copies_hide.lock().unwrap() = "";
+    relays.advance(1);
+    relays.cut_off(1, false);
+    relays.advance(20);
+    restored.check();
+}

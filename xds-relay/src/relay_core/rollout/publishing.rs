@@ -174,7 +174,7 @@ impl Releases {
             }
         }
         if state.shown.is_none() {
-            if !self.is_lost(state, now) {
+            if !self.is_lost(state, now)? {
                 return Ok(false);
             }
             // The copy says which release is stable, and has it no more.
@@ -194,22 +194,27 @@ impl Releases {
         Ok(true)
     }
 
-    /// Whether what is stable by what this relay knows is nowhere. That it cannot be read now may pass, and is so only if it stays so.
-    fn is_lost(&self, state: &mut State, now: Instant) -> bool {
+    /// Whether what is stable by what this relay knows is nowhere. That it cannot be read now may pass, and is so only if it stays so;
+    /// a store that does not answer says nothing of it.
+    fn is_lost(&self, state: &mut State, now: Instant) -> Result<bool, StoredError> {
+        let Some(stable) = state.stored.base().stable() else { return Ok(true) };
+        if let Err(error @ StoredError::Store(_)) = state.stored.content(stable, &|_| None) {
+            state.unshown_since = None;
+            return Err(error);
+        }
         let since = *state.unshown_since.get_or_insert(now);
-        let Some(stable) = state.stored.base().stable() else { return true };
         match self.read(state, stable) {
             Ok(content) => {
                 // It is shown from now on, and put back then.
                 state.contents.insert(stable, Arc::new(content));
-                return false;
+                return Ok(false);
             }
-            Err(StoredError::NotKept(_)) if !self.may_have_copied(stable) => return true,
+            Err(StoredError::NotKept(_)) if !self.may_have_copied(stable) => return Ok(true),
             Err(error) => {
                 tracing::error!(scope = self.rollout.scope(), %stable, "the store has an earlier state, and this cannot be put back yet: {error}");
             }
         }
-        now.saturating_duration_since(since) >= LOST
+        Ok(now.saturating_duration_since(since) >= LOST)
     }
 
     /// This relay, as the one that publishes.

@@ -7,6 +7,7 @@ use prost::Message;
 use xdstp_client::state::{Event, Op, StoreError};
 
 use crate::releases::act::Instance;
+use crate::releases::control::Control;
 use crate::releases::keyspace::{Keyspace, Kind};
 use crate::releases::manifest::BodyHash;
 use crate::releases::records::{Count, hash};
@@ -74,10 +75,20 @@ impl Stored {
     /// Goes by what the store says, though it was put back to an earlier state.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// It cannot be read. What is known holds on.
     pub(crate) fn give_in(&mut self, stages: &Stages) -> Result<(), StoredError> {
+        let known = (self.count, self.went_back);
         (self.count, self.went_back) = (Count::default(), false);
-        self.refresh(stages)
+        if let Err(error) = self.read_control_alone(self.revision == 0) {
+            (self.count, self.went_back) = known;
+            return Err(error);
+        }
+        if self.revision == 0 {
+            self.base = Control::default();
+        }
+        let settled = self.settle_doubts();
+        (self.control, _) = self.with_unsaved(stages);
+        settled
     }
 
     /// Who has this key publishes.

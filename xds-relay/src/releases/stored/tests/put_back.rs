@@ -1,0 +1,66 @@
+//! A store that is put back to an earlier state.
+
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+
+/// One that may not answer.
+#[derive(Clone, Default)]
+struct Silent {
+    inner: Memory,
+    is_silent: Arc<AtomicBool>,
+}
+
+impl Store for Silent {
+    fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+        if self.is_silent.load(Ordering::Relaxed) {
+            return Err(StoreError::Away("it is silent".to_owned()));
+        }
+        self.inner.list(prefix)
+    }
+
+    fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
+        self.inner.watch(prefix, after)
+    }
+
+    fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
+        self.inner.commit(ops, compares)
+    }
+}
+
+fn control_there(store: &dyn Store) -> Bytes {
+    store.list(&Keyspace::of(SCOPE).control()).unwrap().entries.remove(0).value
+}
+
+fn put_control(store: &dyn Store, value: Bytes) {
+    let _ = store.commit(&[Op::put(Keyspace::of(SCOPE).control(), value)], &[]).unwrap();
+}
+
+#[test]
+fn what_is_known_is_given_up_only_for_what_can_be_read() {
+    let store = Silent::default();
+    let mut relay = Relay::start(Arc::new(store.clone()));
+    relay.publish(&content([(1, vec![1])])).unwrap();
+    let before = control_there(&store);
+    relay.order(Act::Freeze).unwrap();
+    let (known, count) = (relay.stored.base().clone(), relay.stored.count());
+    put_control(&store, before);
+    relay.stored.refresh(&stages()).unwrap();
+    assert!(relay.stored.went_back());
+    store.is_silent.store(true, Ordering::Relaxed);
+    assert!(relay.stored.give_in(&stages()).is_err());
+    assert!(relay.stored.went_back());
+    assert_eq!((relay.stored.base(), relay.stored.count()), (&known, count));
+    store.is_silent.store(false, Ordering::Relaxed);
+    let refused = relay.order(Act::Unfreeze);
+    assert!(matches!(refused, Err(StoredError::PutBack)), "{refused:?}");
+    relay.stored.give_in(&stages()).unwrap();
+    assert!(!relay.stored.went_back() && relay.stored.control().frozen().is_none());
+
+    // Where there is nothing, nothing is stable.
+    let _ = store.commit(&[Op::delete(Keyspace::of(SCOPE).control())], &[]).unwrap();
+    relay.stored.refresh(&stages()).unwrap();
+    assert!(relay.stored.went_back() && relay.stored.base().stable().is_some());
+    relay.stored.give_in(&stages()).unwrap();
+    assert_eq!((relay.stored.base(), relay.stored.control()), (&Control::default(), &Control::default()));
+}
