@@ -50,8 +50,10 @@ impl Stored {
         for _ in 0..TRIES {
             let mut control = self.base.clone();
             let done = transitions(&mut control, publish, advance, stages)?;
+            // Others write into a store that was put back only what it lacks: that is no publishing.
+            self.may_write()?;
             // What waits is told first; and that nothing is to be done may be so only by what was known here.
-            if done.is_empty() || !self.unsaved.is_empty() || self.may_write().is_err() {
+            if done.is_empty() || !self.unsaved.is_empty() {
                 break;
             }
             let Taken { manifest, from, body } = taken;

@@ -64,3 +64,19 @@ fn what_is_known_is_given_up_only_for_what_can_be_read() {
     relay.stored.give_in(&stages()).unwrap();
     assert_eq!((relay.stored.base(), relay.stored.control()), (&Control::default(), &Control::default()));
 }
+
+/// It is noticed as a release is written.
+#[test]
+fn nothing_is_published_into_a_store_that_was_just_put_back() {
+    let store = Memory::default();
+    let mut relay = Relay::start(Arc::new(store.clone()));
+    relay.publish(&content([(1, vec![1])])).unwrap();
+    let before = control_there(&store);
+    relay.order(Act::Freeze).unwrap();
+    put_control(&store, before);
+    let there = keys(&store);
+    let done = relay.publish(&content([(1, vec![2])]));
+    assert!(matches!(done, Err(StoredError::PutBack)), "{done:?}");
+    assert_eq!(keys(&store), there);
+    assert!(relay.stored.went_back());
+}
