@@ -80,6 +80,8 @@ pub struct Stored {
     went_back: bool,
     /// That was so since it was asked for last.
     has_gone_back: bool,
+    /// Others may know more than what was put back: what is done counts as theirs does, and waits.
+    awaits_newer: bool,
     /// The store did not answer yet: what holds is what was known last, and once the store is read that counts for nothing.
     is_recalled: bool,
     /// The same with what was done while the store was away.
@@ -155,6 +157,7 @@ impl Stored {
             revision: 0,
             went_back: false,
             has_gone_back: false,
+            awaits_newer: false,
             is_recalled: false,
             control: Control::default(),
             unsaved: Vec::new(),
@@ -353,6 +356,10 @@ impl Stored {
             );
             (self.is_unread, self.has_gone_back) = (true, true);
         } else {
+            if self.count.changes > 0 && count == self.count && control != self.base {
+                let (scope, is) = (&self.scope, count.changes);
+                tracing::error!(scope, is, "others changed another thing at the same time, and what this relay knew is not done");
+            }
             (self.base, self.count) = (control, count);
         }
         Ok(())

@@ -1,13 +1,15 @@
 //! Relays whose store is put back to an earlier state, of which some know more than others.
 
-use xds_relay::releases::{Act, Control, Transition};
-use xds_relay::state::{Op, Store as _};
+use xds_relay::releases::{Act, Control, Release, Transition};
+use xds_relay::state::Store as _;
 
 use crate::support::replicas::Replicas;
 
-/// Everybody has one release, the first of a store that is put back has another one; relay 0 knows of a freeze, and relay 1 does not.
+/// What was put back has the second release as the candidate, which is stable since; relay 0 knows of a freeze, and relay 1 does not. Both are
+/// cut off, and have a copy.
 struct Restored {
     relays: Replicas,
+    first: Option<Release>,
     newest: Control,
 }
 
@@ -16,6 +18,7 @@ impl Restored {
         let mut relays = Replicas::new(2, |_| {});
         relays.set(&["a@1", "b@1"]);
         relays.advance(5);
+        let first = relays.control(0).stable();
         relays.set(&["a@2", "b@1"]);
         relays.advance(5);
         let old = relays.snapshot();
@@ -30,7 +33,7 @@ impl Restored {
             relays.restart(relay, &[]);
             relays.set_at(relay, &["a@2", "b@1"]);
         }
-        Self { relays, newest }
+        Self { relays, first, newest }
     }
 
     /// What the newest one knew is there.
@@ -88,4 +91,23 @@ fn what_cannot_be_read_is_not_lost_while_the_store_does_not_answer() {
     relays.cut_off(1, false);
     relays.advance(20);
     restored.check();
+}
+
+/// It would count as what another relay did that is heard only then.
+#[test]
+fn what_is_ordered_while_others_may_know_more_waits_or_is_refused() {
+    let mut restored = Restored::new();
+    let (relays, first) = (&mut restored.relays, restored.first);
+    relays.cut_off(1, false);
+    relays.advance(2);
+    let error = relays.order(1, Act::Unfreeze).unwrap_err().to_string();
+    assert!(error.contains("was put back to an earlier state"), "{error}");
+    assert_eq!(relays.order(1, Act::Rollback { to: first }).unwrap(), Transition::RolledBack);
+    assert_eq!(relays.world.relays[1].core.released().scopes[0].unsaved, 1);
+    relays.cut_off(0, false);
+    relays.advance(20);
+    let there = relays.control(0);
+    assert_eq!(there, relays.control(1));
+    assert_eq!((there.frozen(), there.stable()), (restored.newest.frozen(), first));
+    assert!(first.is_some() && first != restored.newest.stable());
 }

@@ -52,16 +52,13 @@ impl Releases {
     }
 
     fn go_on(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
-        // It may be that others have mended it.
-        if state.stored.take_gone_back() && self.turns.are_shared() {
-            state.turn.await_newer(now);
-        }
+        let _ = self.awaits_newer(state, now);
         if !state.stored.went_back() {
             state.unshown_since = None;
         } else if !self.put_back(state, now, wall)? {
             return Ok(());
         }
-        if state.turn.awaits_newer(now) {
+        if self.awaits_newer(state, now) {
             return Ok(());
         }
         let is_publisher = self.has_turn(state, now, wall)?;

@@ -94,6 +94,16 @@ pub(super) fn after(now: Instant) -> Instant {
 }
 
 impl Releases {
+    /// Whether others may know more of a store that was put back, be it that they have mended it: nothing is done before.
+    pub(super) fn awaits_newer(&self, state: &mut State, now: Instant) -> bool {
+        if state.stored.take_gone_back() && self.turns.are_shared() {
+            state.turn.await_newer(now);
+        }
+        let awaits = state.turn.awaits_newer(now);
+        state.stored.await_newer(awaits);
+        awaits
+    }
+
     /// Whether this relay publishes: it does if no other one does, and its origin says something.
     pub(super) fn has_turn(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<bool, StoredError> {
         let my = &mut state.turn;

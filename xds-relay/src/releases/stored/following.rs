@@ -59,6 +59,11 @@ impl Stored {
         std::mem::take(&mut self.has_gone_back)
     }
 
+    /// Whether others may know more than what was put back: what is ordered waits for that, or is refused.
+    pub(crate) fn await_newer(&mut self, awaits: bool) {
+        self.awaits_newer = awaits;
+    }
+
     /// Has the store know again what is known here: whatever it names is to be [there](Self::put_back) before.
     ///
     /// # Errors
