@@ -343,8 +343,8 @@ impl Stored {
         let (record, control) = read?;
         let count = record.count();
         self.written_stages = record.stages;
-        // Others may have mended what this relay could not.
-        self.has_gone_back |= self.went_back;
+        // Others may have mended what this relay could not, or has not seen.
+        self.has_gone_back |= self.went_back || record.is_put_back && revision != self.revision;
         (self.revision, self.went_back) = (revision, count.is_before(self.count, self.is_recalled));
         if self.went_back {
             let (scope, is, was) = (&self.scope, count.changes, self.count.changes);

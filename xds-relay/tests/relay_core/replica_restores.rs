@@ -111,3 +111,22 @@ fn what_is_ordered_while_others_may_know_more_waits_or_is_refused() {
     assert_eq!((there.frozen(), there.stable()), (restored.newest.frozen(), first));
     assert!(first.is_some() && first != restored.newest.stable());
 }
+
+/// It has not seen what the store was put back to.
+#[test]
+fn a_relay_that_starts_as_a_store_was_put_back_waits_for_who_knows_more() {
+    for late in [1, 3] {
+        let mut restored = Restored::new();
+        let relays = &mut restored.relays;
+        relays.cut_off(1, false);
+        relays.advance(1);
+        relays.start();
+        relays.set_at(2, &["a@2", "b@1"]);
+        relays.advance(late);
+        assert!(relays.holder.lock().unwrap().is_none(), "nobody has the turn yet");
+        relays.cut_off(0, false);
+        relays.advance(20);
+        restored.check();
+        assert!(restored.relays.holder.lock().unwrap().is_some());
+    }
+}

@@ -231,7 +231,10 @@ impl Stored {
         };
         let count = Count { changes, begun_by };
         let key = self.keys.control();
-        let mut ops = vec![Op::put(&*key, seal(&key, &self.control_record(control, count)))];
+        let mut record = self.control_record(control, count);
+        // Where nothing is done it is what there was.
+        record.is_put_back = done.is_empty();
+        let mut ops = vec![Op::put(&*key, seal(&key, &record))];
         let entries = done.iter().zip(self.count.changes..);
         ops.extend(entries.map(|((order, transition), number)| self.entry(order, *transition, control, number)));
         ops.extend(self.trim(changes)?);
