@@ -40,6 +40,8 @@ impl Stored {
         }
         // They are whole revisions, and may be told twice.
         self.floor = events.last().map_or(0, |event| event.revision).max(self.floor);
+        // What is kept of a release may have come before what this relay wrote, and was not heard then.
+        self.is_unread |= self.base.named().any(|release| !self.has(release));
         (self.control, _) = self.with_unsaved(stages);
         (is_free, heard_control)
     }

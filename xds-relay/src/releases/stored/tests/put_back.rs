@@ -80,3 +80,25 @@ fn nothing_is_published_into_a_store_that_was_just_put_back() {
     assert_eq!(keys(&store), there);
     assert!(relay.stored.went_back());
 }
+
+/// It writes before it hears of it, and what it writes counts as all that was done until then.
+#[test]
+fn who_publishes_can_read_what_others_put_back_meanwhile() {
+    let store: Arc<dyn Store> = Arc::new(Memory::default());
+    let mut relay = Relay::start(store.clone());
+    relay.publish(&content([(1, vec![1])])).unwrap();
+    let mut watch = store.watch("", store.list("").unwrap().revision).unwrap();
+    let mut other = Stored::open(store.clone(), SCOPE).unwrap();
+    let lost = content([(1, vec![7])]);
+    let body = |item: &Item| lost.get(&item.name).map(|body| frame(body).any().clone());
+    other.put_back(&manifest(&lost), "test", now(), &body).unwrap();
+    relay.publish(&content([(1, vec![2])])).unwrap();
+    let to = manifest(&lost).release();
+    let roll_back = Order::new(Act::Rollback { to: Some(to) }, By::Person("ann".to_owned()), "", now());
+    other.refresh(&stages()).unwrap();
+    other.apply(&roll_back, &stages()).unwrap();
+    relay.stored.hear(&watch.next(Duration::ZERO).unwrap(), &stages()).1.unwrap();
+    assert_eq!(relay.stored.control().stable(), Some(to));
+    let read = relay.stored.content(to, &|_| None).map(|(manifest, _)| manifest);
+    assert_eq!(read.unwrap(), manifest(&lost));
+}
