@@ -315,6 +315,7 @@ impl Stored {
                 return Ok(());
             }
             let lost = Damage::new(key, "it is missing, and there are releases");
+            self.bad_control = (!may_be_new).then(|| lost.clone());
             return if may_be_new { Ok(()) } else { Err(lost.into()) };
         };
         self.take_control(&key, &entry.value, entry.revision)

@@ -245,7 +245,7 @@ impl Stored {
     pub(super) fn is_written(&mut self, control: &Control, count: Count, revision: Revision) {
         self.base = control.clone();
         (self.control, self.count, self.revision) = (control.clone(), count, revision);
-        (self.went_back, self.written_stages) = (false, self.own_stages);
+        (self.went_back, self.written_stages, self.bad_control) = (false, self.own_stages, None);
         self.unsaved.clear();
     }
 }

@@ -102,3 +102,22 @@ fn who_publishes_can_read_what_others_put_back_meanwhile() {
     let read = relay.stored.content(to, &|_| None).map(|(manifest, _)| manifest);
     assert_eq!(read.unwrap(), manifest(&lost));
 }
+
+#[test]
+fn a_bad_control_value_that_is_gone_is_told_no_more() {
+    for writes in [false, true] {
+        let store: Arc<dyn Store> = Arc::new(Memory::default());
+        let mut stored = Stored::open(store.clone(), SCOPE).unwrap();
+        put_control(&*store, "torn".into());
+        assert!(stored.refresh(&stages()).is_err());
+        assert!(stored.bad_control().is_some());
+        let _ = store.commit(&[Op::delete(Keyspace::of(SCOPE).control())], &[]).unwrap();
+        if writes {
+            let take_over = Order::new(Act::TakeOver, By::Instance(Instance(1)), "", now());
+            stored.apply(&take_over, &stages()).unwrap();
+        } else {
+            stored.refresh(&stages()).unwrap();
+        }
+        assert_eq!(stored.bad_control(), None, "{writes}");
+    }
+}
