@@ -331,8 +331,9 @@ impl Stored {
 
     /// It is not in the store any more. What is stable and what is frozen is known here, and is to be there again.
     fn lose_control(&mut self) {
-        (self.revision, self.went_back, self.is_unread) = (0, true, true);
-        self.has_gone_back = true;
+        let knows = self.count.changes > 0;
+        (self.revision, self.went_back, self.is_unread) = (0, knows, true);
+        self.has_gone_back |= knows;
         self.bad_control = None;
     }
 

@@ -130,3 +130,37 @@ fn a_relay_that_starts_as_a_store_was_put_back_waits_for_who_knows_more() {
         assert!(restored.relays.holder.lock().unwrap().is_some());
     }
 }
+
+/// What is ordered and waits says that another release is served, which may be there or not.
+#[test]
+fn what_is_put_back_is_all_that_the_control_value_names_whatever_is_served() {
+    for is_first_there in [true, false] {
+        let mut relays = Replicas::new(2, |_| {});
+        relays.set(&["a@1", "b@1"]);
+        relays.advance(5);
+        let first = relays.control(0).stable();
+        let mut old = relays.snapshot();
+        if !is_first_there {
+            old.retain(|op| !op.key().contains("/body/"));
+        }
+        relays.set(&["a@2", "c@1"]);
+        relays.advance(200);
+        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+        relays.advance(2);
+        relays.world.stop(1);
+        relays.cut_off(0, true);
+        assert_eq!(relays.order(0, Act::Rollback { to: first }).unwrap(), Transition::RolledBack);
+        relays.advance(2);
+        relays.restore(&old);
+        relays.restart(0, &[]);
+        relays.cut_off(0, false);
+        relays.advance(3);
+        relays.start();
+        let new = relays.node(2, "new", "other");
+        relays.advance(1);
+        assert!(relays.control(2).frozen().is_some());
+        assert_eq!(relays.held([new]), ["a@2 c@1"], "{is_first_there}");
+        relays.advance(20);
+        assert_eq!(relays.control(2).stable(), first);
+    }
+}
