@@ -10,7 +10,7 @@ use crate::releases::control::error::ControlError;
 use crate::releases::manifest::{Item, Manifest};
 use crate::releases::stage::Stages;
 use crate::releases::stored::Stored;
-use crate::releases::stored::batch::is_one;
+use crate::releases::stored::batch::{MOST, is_one};
 use crate::releases::stored::error::StoredError;
 use crate::releases::stored::orders::TRIES;
 use crate::releases::stored::save::New;
@@ -89,10 +89,18 @@ impl Stored {
         done: &[(Order, Transition)],
     ) -> Result<Committed, StoredError> {
         let (control_ops, count) = self.control_ops(control, done)?;
-        let sweep = new.as_ref().map(|new| self.to_sweep(new.release, Some(new))).transpose()?;
         let mut ops: Vec<_> = new.iter().flat_map(New::ops).cloned().collect();
         ops.extend(control_ops);
-        ops.extend(sweep.iter().flat_map(|sweep| self.sweep_ops(sweep)));
+        // It is looked for what is to go only where there is room for that.
+        if !is_one(ops.iter()) {
+            return Ok(Committed::TooMuch);
+        }
+        let mut sweep = None;
+        if let Some(new) = &new {
+            sweep = self.to_sweep(new.release, Some(new), MOST.saturating_sub(ops.len()))?;
+            let Some(sweep) = &sweep else { return Ok(Committed::TooMuch) };
+            ops.extend(self.sweep_ops(sweep));
+        }
         if !is_one(ops.iter()) {
             return Ok(Committed::TooMuch);
         }

@@ -32,7 +32,7 @@ impl Stored {
     /// Leaves the last releases, `newest` among them, and what they have. What is deleted last says what else is to be: a crash in
     /// between leaves nothing that is not found the next time.
     pub(super) fn sweep(&mut self, newest: Release) -> Result<(), StoredError> {
-        let mut sweep = self.to_sweep(newest, None)?;
+        let Some(mut sweep) = self.to_sweep(newest, None, usize::MAX)? else { return Ok(()) };
         let ops = std::mem::take(&mut sweep.ops);
         // What is done at once is one event for all that follow.
         let is_one = sweep.releases.len() + ops.len() < MOST;
@@ -45,8 +45,13 @@ impl Stored {
         Ok(())
     }
 
-    /// What is to be removed once `newest` is kept, which is not yet if it is `new`.
-    pub(super) fn to_sweep(&self, newest: Release, new: Option<&New>) -> Result<Sweep, StoredError> {
+    /// What is to be removed once `newest` is kept, which is not yet if it is `new`. None, if that is more than so many keys.
+    pub(super) fn to_sweep(
+        &self,
+        newest: Release,
+        new: Option<&New>,
+        most: usize,
+    ) -> Result<Option<Sweep>, StoredError> {
         let kept = self.to_be_kept(newest, new);
         let dropped: Vec<_> = self.releases.keys().filter(|release| !kept.contains(release)).copied().collect();
         let records = self.releases.iter().filter(|(release, _)| kept.contains(release)).map(|(_, record)| record);
@@ -56,6 +61,9 @@ impl Stored {
         let bodies: HashSet<_> = parts.iter().filter_map(in_part).flatten().copied().collect();
         let old: Vec<_> = self.parts.keys().filter(|part| !parts.contains(part)).copied().collect();
         let gone: HashSet<BodyHash> = old.iter().filter_map(|part| self.parts.get(part)).flatten().copied().collect();
+        if dropped.len() + old.len() + gone.difference(&bodies).count() > most {
+            return Ok(None);
+        }
 
         let mut ops = Vec::new();
         for body in gone.difference(&bodies) {
@@ -67,7 +75,7 @@ impl Stored {
         let anew = self.keys_of(&kept, &parts);
         let damaged = self.damaged.iter().filter(|damage| !anew.contains(&damage.key));
         ops.extend(damaged.map(|damage| Op::delete(&*damage.key)));
-        Ok(Sweep { releases: dropped, parts: old, bodies, ops })
+        Ok(Some(Sweep { releases: dropped, parts: old, bodies, ops }))
     }
 
     /// All that is to be removed, in the order in which it was in several commits.
