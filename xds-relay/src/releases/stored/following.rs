@@ -173,7 +173,7 @@ impl Stored {
                 self.releases.insert(release, Arc::new(record));
                 self.is_mended(key);
             }
-            Err(problem) => self.damaged.push(Damage::new(key, problem)),
+            Err(problem) => self.is_damaged(Kind::Release, key, problem),
         }
     }
 
@@ -186,11 +186,25 @@ impl Stored {
                 }
                 self.is_mended(key);
             }
-            Err(problem) => self.damaged.push(Damage::new(key, problem)),
+            Err(problem) => self.is_damaged(Kind::Part, key, problem),
         }
     }
 
     fn hear_deleted(&mut self, kind: Kind<'_>, key: &str) {
+        self.is_not_there(kind, key);
+        self.is_mended(key);
+    }
+
+    /// It is as if it were not there: whoever needs it writes it anew. What a release has that is served is not to go for that.
+    fn is_damaged(&mut self, kind: Kind<'_>, key: &str, problem: &'static str) {
+        if kind != Kind::Release || !self.base.named().any(|release| self.keys.release(release) == key) {
+            self.is_not_there(kind, key);
+        }
+        self.damaged.retain(|damage| damage.key != key);
+        self.damaged.push(Damage::new(key, problem));
+    }
+
+    fn is_not_there(&mut self, kind: Kind<'_>, key: &str) {
         match kind {
             Kind::Release => {
                 let id = key.strip_prefix(&self.keys.releases()).and_then(|id| id.parse().ok());
@@ -203,11 +217,13 @@ impl Stored {
             Kind::Body(body) => _ = BodyHash::of_key(body).map(|body| self.bodies.remove(&body)),
             Kind::Control | Kind::Turn => {}
         }
-        self.is_mended(key);
     }
 
     fn is_mended(&mut self, key: &str) {
+        let damaged = self.damaged.len();
         self.damaged.retain(|damage| damage.key != key);
+        // A release that lacked it may be whole.
+        self.is_unread |= self.damaged.len() != damaged;
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Sweep {
     parts: Vec<BodyHash>,
     /// The bodies that somebody has still.
     bodies: HashSet<BodyHash>,
+    /// What could not be read, and is not to be there anew.
+    damaged: HashSet<String>,
     /// How parts, bodies, and what could not be read are removed.
     ops: Vec<Op>,
 }
@@ -73,9 +75,10 @@ impl Stored {
         ops.extend(old.iter().map(|part| Op::delete(self.keys.part(part))));
         // What could not be read is there anew, or nobody's.
         let anew = self.keys_of(&kept, &parts);
-        let damaged = self.damaged.iter().filter(|damage| !anew.contains(&damage.key));
-        ops.extend(damaged.map(|damage| Op::delete(&*damage.key)));
-        Ok(Some(Sweep { releases: dropped, parts: old, bodies, ops }))
+        let damaged = self.damaged.iter().map(|damage| &damage.key).filter(|key| !anew.contains(*key));
+        let damaged: HashSet<_> = damaged.cloned().collect();
+        ops.extend(damaged.iter().map(|key| Op::delete(&**key)));
+        Ok(Some(Sweep { releases: dropped, parts: old, bodies, damaged, ops }))
     }
 
     /// All that is to be removed, in the order in which it was in several commits.
@@ -88,7 +91,8 @@ impl Stored {
         sweep.releases.iter().for_each(|release| _ = self.releases.remove(release));
         sweep.parts.iter().for_each(|part| _ = self.parts.remove(part));
         self.bodies.retain(|body| sweep.bodies.contains(body));
-        self.damaged.clear();
+        // The rest is written anew by who needs it.
+        self.damaged.retain(|damage| !sweep.damaged.contains(&damage.key));
     }
 
     /// They are kept no more, and nor is what else is deleted with them. The control value is put as it is, in the same transaction:
