@@ -100,10 +100,11 @@ fn what_is_ordered_while_others_may_know_more_waits_or_is_refused() {
     let (relays, first) = (&mut restored.relays, restored.first);
     relays.cut_off(1, false);
     relays.advance(2);
+    assert_eq!(relays.order(1, Act::Freeze).unwrap(), Transition::Frozen);
     let error = relays.order(1, Act::Unfreeze).unwrap_err().to_string();
     assert!(error.contains("was put back to an earlier state"), "{error}");
     assert_eq!(relays.order(1, Act::Rollback { to: first }).unwrap(), Transition::RolledBack);
-    assert_eq!(relays.world.relays[1].core.released().scopes[0].unsaved, 1);
+    assert_eq!(relays.world.relays[1].core.released().scopes[0].unsaved, 2);
     relays.cut_off(0, false);
     relays.advance(20);
     let there = relays.control(0);
