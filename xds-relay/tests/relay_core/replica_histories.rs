@@ -51,7 +51,7 @@ fn event() -> impl Strategy<Value = Event> {
 #[derive(Default)]
 struct Frozen {
     is: bool,
-    /// The store was put back, and is not mended yet.
+    /// The store was put back, and not all that is known is there again: what is done meanwhile may go with what is mended.
     is_lost: bool,
 }
 
@@ -66,7 +66,7 @@ impl Frozen {
                 self.is_lost = true;
             }
             Event::Cut(..) | Event::Start | Event::Restart(_) => self.is &= !self.is_lost,
-            Event::Wait(seconds) => self.is_lost &= seconds < 15,
+            Event::Wait(seconds) => self.is_lost &= seconds < 15 || (0..relays.seats.len()).any(is_cut_off),
             _ => {}
         }
     }
@@ -116,7 +116,10 @@ proptest! {
                 Event::SetAt(relay, body) => set(&mut relays, Some(relay), Some(body)),
                 Event::Cut(relay, is) => relays.cut_off(relay.into(), is),
                 Event::Expire => relays.expire(),
-                Event::Freeze(relay) => frozen.is |= relays.apply(relay.into(), Act::Freeze).is_ok_and(|applied| applied.is_kept),
+                Event::Freeze(relay) => {
+                    let applied = relays.apply(relay.into(), Act::Freeze);
+                    frozen.is |= applied.is_ok_and(|applied| applied.is_kept) && !frozen.is_lost;
+                }
                 Event::Unfreeze(relay) => frozen.is &= relays.apply(relay.into(), Act::Unfreeze).is_err(),
                 Event::Rollback(relay) => _ = relays.order(relay.into(), Act::Rollback { to: None }),
                 Event::Move(client, relay) => {

@@ -5,8 +5,8 @@ use xds_relay::state::Store as _;
 
 use crate::support::replicas::Replicas;
 
-/// What was put back has the second release as the candidate, which is stable since; relay 0 knows of a freeze, and relay 1 does not. Both are
-/// cut off, and have a copy.
+/// The store has the first release, and the second one was stable. Relay 0 knows of a freeze, and relay 1 does not. Both are cut off, and
+/// have a copy.
 struct Restored {
     relays: Replicas,
     first: Option<Release>,
@@ -19,9 +19,8 @@ impl Restored {
         relays.set(&["a@1", "b@1"]);
         relays.advance(5);
         let first = relays.control(0).stable();
-        relays.set(&["a@2", "b@1"]);
-        relays.advance(5);
         let old = relays.snapshot();
+        relays.set(&["a@2", "b@1"]);
         relays.advance(200);
         relays.cut_off(1, true);
         assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
@@ -51,8 +50,10 @@ fn who_knows_more_has_time_from_when_the_store_was_put_back() {
     for late in [0, 1, 3] {
         let mut restored = Restored::new();
         let relays = &mut restored.relays;
-        *relays.seats[1].hidden.lock().unwrap() = "/part/";
         relays.cut_off(1, false);
+        relays.hear();
+        // It knows that, and cannot mend it.
+        *relays.seats[1].hidden.lock().unwrap() = "/part/";
         relays.advance(12);
         *relays.seats[1].hidden.lock().unwrap() = "";
         let store = relays.store.lock().unwrap().clone();
