@@ -380,6 +380,7 @@ impl Releases {
                 let content = self.read(state, to)?;
                 state.contents.insert(to, Arc::new(content));
             }
+            let _ = self.awaits_newer(state, now);
             let applied = match mark {
                 Some(mark) => state.stored.apply_at(order, mark, &self.rollout.stages),
                 None => state.stored.apply(order, &self.rollout.stages),

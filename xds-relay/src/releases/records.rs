@@ -62,6 +62,9 @@ pub(crate) struct ControlRecord {
     /// not known.
     #[prost(fixed64, tag = "11")]
     pub(crate) stages: u64,
+    /// A relay put this back into a store that had an earlier state, and nothing was done since: another relay may know more.
+    #[prost(bool, tag = "12")]
+    pub(crate) is_put_back: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -177,6 +180,7 @@ impl ControlRecord {
                 .not_taken
                 .map(|of| NotTakenRecord { release: of.release.as_bytes().to_vec(), at: millis_of(of.at) }),
             stages: 0,
+            is_put_back: false,
         }
     }
 

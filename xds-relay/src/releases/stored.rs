@@ -80,6 +80,8 @@ pub struct Stored {
     went_back: bool,
     /// That was so since it was asked for last.
     has_gone_back: bool,
+    /// Others may know more than what was put back: what is done counts as theirs does, and waits.
+    awaits_newer: bool,
     /// The store did not answer yet: what holds is what was known last, and once the store is read that counts for nothing.
     is_recalled: bool,
     /// The same with what was done while the store was away.
@@ -155,6 +157,7 @@ impl Stored {
             revision: 0,
             went_back: false,
             has_gone_back: false,
+            awaits_newer: false,
             is_recalled: false,
             control: Control::default(),
             unsaved: Vec::new(),
@@ -312,6 +315,7 @@ impl Stored {
                 return Ok(());
             }
             let lost = Damage::new(key, "it is missing, and there are releases");
+            self.bad_control = (!may_be_new).then(|| lost.clone());
             return if may_be_new { Ok(()) } else { Err(lost.into()) };
         };
         self.take_control(&key, &entry.value, entry.revision)
@@ -327,8 +331,9 @@ impl Stored {
 
     /// It is not in the store any more. What is stable and what is frozen is known here, and is to be there again.
     fn lose_control(&mut self) {
-        (self.revision, self.went_back, self.is_unread) = (0, true, true);
-        self.has_gone_back = true;
+        let knows = self.count.changes > 0;
+        (self.revision, self.went_back, self.is_unread) = (0, knows, true);
+        self.has_gone_back |= knows;
         self.bad_control = None;
     }
 
@@ -340,6 +345,8 @@ impl Stored {
         let (record, control) = read?;
         let count = record.count();
         self.written_stages = record.stages;
+        // Others may have mended what this relay could not, or has not seen.
+        self.has_gone_back |= self.went_back || record.is_put_back && revision != self.revision;
         (self.revision, self.went_back) = (revision, count.is_before(self.count, self.is_recalled));
         if self.went_back {
             let (scope, is, was) = (&self.scope, count.changes, self.count.changes);
@@ -351,6 +358,10 @@ impl Stored {
             );
             (self.is_unread, self.has_gone_back) = (true, true);
         } else {
+            if self.count.changes > 0 && count == self.count && control != self.base {
+                let (scope, is) = (&self.scope, count.changes);
+                tracing::error!(scope, is, "others changed another thing at the same time, and what this relay knew is not done");
+            }
             (self.base, self.count) = (control, count);
         }
         Ok(())

@@ -39,6 +39,7 @@ mod remembered;
 mod replica_alarms;
 mod replica_copies;
 mod replica_histories;
+mod replica_restores;
 mod replica_writes;
 mod replicas;
 mod request_room;

@@ -1,7 +1,10 @@
 //! Whatever happens to relays that have their releases in one store, and to that.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use proptest::prelude::*;
-use xds_relay::releases::Act;
+use xds_relay::releases::{Act, Stage, Stages, Who};
 
 use crate::support::replicas::Replicas;
 use crate::support::{CLUSTERS, SECOND};
@@ -44,12 +47,41 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// Whether it is frozen in the store, and known to enough relays: what none of them knows any more is lost.
+#[derive(Default)]
+struct Frozen {
+    is: bool,
+    /// The store was put back, and not all that is known is there again: what is done meanwhile may go with what is mended.
+    is_lost: bool,
+}
+
+impl Frozen {
+    fn before(&mut self, relays: &Replicas, event: Event) {
+        let knows = |relay| relays.control(relay).frozen().is_some();
+        let is_cut_off = |relay: usize| relays.seats[relay].is_cut_off.load(Ordering::Relaxed);
+        match event {
+            // Who does not know it, or is away for longer than it is awaited, is not heard.
+            Event::Restore => {
+                self.is &= (0..relays.seats.len()).all(|relay| knows(relay) && !is_cut_off(relay));
+                self.is_lost = true;
+            }
+            Event::Cut(..) | Event::Start | Event::Restart(_) => self.is &= !self.is_lost,
+            Event::Wait(seconds) => self.is_lost &= seconds < 15 || (0..relays.seats.len()).any(is_cut_off),
+            _ => {}
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     /// Whatever happens, all that a client has is of one release that there was; and relays that hear each other agree.
+    /// And what is frozen in the store stays so, as long as nobody unfreezes it and somebody knows it.
     #[test]
-    fn whatever_happens_clients_have_a_whole_release_and_relays_agree(events in proptest::collection::vec(event(), 1..24)) {
+    fn whatever_happens_clients_have_a_whole_release_and_relays_agree(
+        events in proptest::collection::vec(event(), 1..24),
+        are_at_once in (0..3u8).prop_map(|of| of == 0),
+    ) {
         let files = |body: u8| [format!("a@{body}"), "b@0".to_owned(), format!("c-{body}@{body}")];
         // What the files of each relay say.
         let mut said = [1; 5];
@@ -62,7 +94,13 @@ proptest! {
                 relays.set_at(relay.into(), &files.each_ref().map(String::as_str));
             }
         };
-        let mut relays = Replicas::new(3, |_| {});
+        let mut relays = Replicas::new(3, |rollout| {
+            if are_at_once {
+                let stage = Stage { who: Who::Percent("100%".parse().unwrap()), hold: Duration::ZERO };
+                rollout.stages = Stages::new([stage]);
+            }
+        });
+        let mut frozen = Frozen::default();
         set(&mut relays, None, Some(1));
         relays.advance(5);
         let mut clients: Vec<_> = (0..4).map(|number: usize| {
@@ -72,13 +110,17 @@ proptest! {
         relays.advance(2);
         let mut snapshot = relays.snapshot();
         for event in events {
+            frozen.before(&relays, event);
             match event {
                 Event::Set(body) => set(&mut relays, None, Some(body)),
                 Event::SetAt(relay, body) => set(&mut relays, Some(relay), Some(body)),
                 Event::Cut(relay, is) => relays.cut_off(relay.into(), is),
                 Event::Expire => relays.expire(),
-                Event::Freeze(relay) => _ = relays.order(relay.into(), Act::Freeze),
-                Event::Unfreeze(relay) => _ = relays.order(relay.into(), Act::Unfreeze),
+                Event::Freeze(relay) => {
+                    let applied = relays.apply(relay.into(), Act::Freeze);
+                    frozen.is |= applied.is_ok_and(|applied| applied.is_kept) && !frozen.is_lost;
+                }
+                Event::Unfreeze(relay) => frozen.is &= relays.apply(relay.into(), Act::Unfreeze).is_err(),
                 Event::Rollback(relay) => _ = relays.order(relay.into(), Act::Rollback { to: None }),
                 Event::Move(client, relay) => {
                     let client = usize::from(client);
@@ -116,5 +158,6 @@ proptest! {
         for relay in 1..all {
             prop_assert_eq!(relays.control(0), relays.control(relay));
         }
+        prop_assert!(!frozen.is || relays.control(0).frozen().is_some(), "what was frozen is not");
     }
 }

@@ -86,7 +86,7 @@ impl Releases {
         let is_kept = kept.keep(&waiting).inspect_err(|error| {
             tracing::error!(scope = self.rollout.scope(), "what was ordered and waits is not kept here: {error}");
         });
-        copy.keeps_waiting.store(is_kept.is_ok(), Ordering::Relaxed);
+        copy.keeps_waiting.store(is_kept.unwrap_or(false), Ordering::Relaxed);
     }
 
     /// Whether the copy has a release, as far as it can be read.

@@ -22,6 +22,16 @@ const WELL: &str = "all is well";
 /// For how long it cannot be read what is stable before it is given up for what a store says that was put back to an earlier state.
 const LOST: Duration = Duration::from_secs(15);
 
+/// What is known of what is to be put back into a store.
+enum Found {
+    /// All that is served of it.
+    All,
+    /// It cannot be read now.
+    NotYet,
+    /// It is nowhere.
+    Lost,
+}
+
 impl Releases {
     /// Takes what has settled, goes on to the next stage, and halts: to be called every second or so. `look` is how the streams
     /// are; `now` and `wall` are the same moment.
@@ -52,14 +62,13 @@ impl Releases {
     }
 
     fn go_on(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<(), StoredError> {
-        let goes_back = state.stored.take_gone_back() && self.turns.are_shared();
-        let awaits_newer = state.turn.awaits_newer(goes_back, now);
+        let _ = self.awaits_newer(state, now);
         if !state.stored.went_back() {
             state.unshown_since = None;
         } else if !self.put_back(state, now, wall)? {
             return Ok(());
         }
-        if awaits_newer {
+        if self.awaits_newer(state, now) {
             return Ok(());
         }
         let is_publisher = self.has_turn(state, now, wall)?;
@@ -161,6 +170,16 @@ impl Releases {
     /// The store was put back to what it was: what is served is there again, and what was ordered holds. Whether that is done, one way or
     /// the other.
     fn put_back(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<bool, StoredError> {
+        match self.finds(state, now)? {
+            Found::All => {}
+            Found::NotYet => return Ok(false),
+            Found::Lost => {
+                // The copy says which release is stable, and has it no more.
+                tracing::error!(scope = self.rollout.scope(), "what was stable is lost, and what the store says counts");
+                state.stored.give_in(&self.rollout.stages)?;
+                return Ok(true);
+            }
+        }
         let contents: Vec<_> = state.contents.values().cloned().collect();
         for content in contents {
             let bodies: HashMap<_, _> = content.bodies().collect();
@@ -171,16 +190,11 @@ impl Releases {
                 put_back => put_back?,
             }
         }
-        if state.shown.is_none() {
-            if !self.is_lost(state, now) {
-                return Ok(false);
-            }
-            // The copy says which release is stable, and has it no more.
-            tracing::error!(scope = self.rollout.scope(), "what was stable is lost, and what the store says counts");
-            state.stored.give_in(&self.rollout.stages)?;
-            return Ok(true);
-        }
         state.stored.put_control_back(&self.rollout.stages)?;
+        // Others see only now what they may know better.
+        if self.turns.are_shared() {
+            state.turn.await_newer(now);
+        }
         tracing::warn!(
             scope = self.rollout.scope(),
             "the store was put back to what it was, and has again what is served"
@@ -188,22 +202,40 @@ impl Releases {
         Ok(true)
     }
 
-    /// Whether what is stable by what this relay knows is nowhere. That it cannot be read now may pass, and is so only if it stays so.
-    fn is_lost(&self, state: &mut State, now: Instant) -> bool {
-        let since = *state.unshown_since.get_or_insert(now);
-        let Some(stable) = state.stored.base().stable() else { return true };
-        match self.read(state, stable) {
-            Ok(content) => {
-                // It is shown from now on, and put back then.
-                state.contents.insert(stable, Arc::new(content));
-                return false;
+    /// Looks for what the control value names that is to be put back, whatever is served by what waits. That it cannot be read now may
+    /// pass, and it is lost only if it stays so; a store that does not answer says nothing of it.
+    fn finds(&self, state: &mut State, now: Instant) -> Result<Found, StoredError> {
+        let (mut is_gone, mut is_unread) = (false, false);
+        let named: Vec<_> = state.stored.base().named().collect();
+        for release in named {
+            if state.contents.contains_key(&release) {
+                continue;
             }
-            Err(StoredError::NotKept(_)) if !self.may_have_copied(stable) => return true,
-            Err(error) => {
-                tracing::error!(scope = self.rollout.scope(), %stable, "the store has an earlier state, and this cannot be put back yet: {error}");
+            if let Err(error @ StoredError::Store(_)) = state.stored.content(release, &|_| None) {
+                state.unshown_since = None;
+                return Err(error);
+            }
+            match self.read(state, release) {
+                Ok(content) => _ = state.contents.insert(release, Arc::new(content)),
+                Err(StoredError::NotKept(_)) if !self.may_have_copied(release) => {
+                    is_gone |= state.stored.base().stable() == Some(release);
+                }
+                Err(error) => {
+                    tracing::error!(scope = self.rollout.scope(), %release, "the store has an earlier state, and this cannot be put back yet: {error}");
+                    is_unread = true;
+                }
             }
         }
-        now.saturating_duration_since(since) >= LOST
+        let since = *state.unshown_since.get_or_insert(now);
+        let is_over = now.saturating_duration_since(since) >= LOST;
+        let has_stable = state.stored.base().stable().is_none_or(|stable| state.contents.contains_key(&stable));
+        Ok(match (is_gone, is_unread && !is_over, has_stable) {
+            (true, ..) => Found::Lost,
+            (_, true, _) => Found::NotYet,
+            // A candidate of which nothing is known is none that anybody is served.
+            (.., true) => Found::All,
+            (.., false) => Found::Lost,
+        })
     }
 
     /// This relay, as the one that publishes.

@@ -57,12 +57,13 @@ impl MyTurn {
         }
     }
 
-    /// Whether another relay may know more than what is put back into a store: it is heard before anything is done that comes after.
-    /// `goes_back` is whether a store has just lost what it had.
-    pub(super) fn awaits_newer(&mut self, goes_back: bool, now: Instant) -> bool {
-        if goes_back {
-            self.awaits_newer = now.checked_add(AGAIN);
-        }
+    /// Another relay may know more than what was put back into a store: that is heard before anything is done that comes after.
+    pub(super) fn await_newer(&mut self, now: Instant) {
+        self.awaits_newer = Some(after(now));
+    }
+
+    /// Whether that is still so.
+    pub(super) fn awaits_newer(&self, now: Instant) -> bool {
         self.awaits_newer.is_some_and(|until| now < until)
     }
 
@@ -93,6 +94,16 @@ pub(super) fn after(now: Instant) -> Instant {
 }
 
 impl Releases {
+    /// Whether others may know more of a store that was put back, be it that they have mended it: nothing is done before.
+    pub(super) fn awaits_newer(&self, state: &mut State, now: Instant) -> bool {
+        if state.stored.take_gone_back() && self.turns.are_shared() {
+            state.turn.await_newer(now);
+        }
+        let awaits = state.turn.awaits_newer(now);
+        state.stored.await_newer(awaits);
+        awaits
+    }
+
     /// Whether this relay publishes: it does if no other one does, and its origin says something.
     pub(super) fn has_turn(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<bool, StoredError> {
         let my = &mut state.turn;

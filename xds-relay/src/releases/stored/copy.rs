@@ -36,7 +36,7 @@ impl Stored {
         if self.is_recalled {
             return Err(StoreError::Away("it was not read since this relay began".to_owned()).into());
         }
-        if self.went_back { Err(StoredError::PutBack) } else { Ok(()) }
+        if self.went_back || self.awaits_newer { Err(StoredError::PutBack) } else { Ok(()) }
     }
 
     /// What was ordered before this relay began, and may not be in the store: it holds, and the store is told.

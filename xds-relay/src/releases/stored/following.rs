@@ -7,6 +7,7 @@ use prost::Message;
 use xdstp_client::state::{Event, Op, StoreError};
 
 use crate::releases::act::Instance;
+use crate::releases::control::Control;
 use crate::releases::keyspace::{Keyspace, Kind};
 use crate::releases::manifest::BodyHash;
 use crate::releases::records::{Count, hash};
@@ -39,6 +40,8 @@ impl Stored {
         }
         // They are whole revisions, and may be told twice.
         self.floor = events.last().map_or(0, |event| event.revision).max(self.floor);
+        // What is kept of a release may have come before what this relay wrote, and was not heard then.
+        self.is_unread |= self.base.named().any(|release| !self.has(release));
         (self.control, _) = self.with_unsaved(stages);
         (is_free, heard_control)
     }
@@ -58,6 +61,11 @@ impl Stored {
         std::mem::take(&mut self.has_gone_back)
     }
 
+    /// Whether others may know more than what was put back: what is ordered waits for that, or is refused.
+    pub(crate) fn await_newer(&mut self, awaits: bool) {
+        self.awaits_newer = awaits;
+    }
+
     /// Has the store know again what is known here: whatever it names is to be [there](Self::put_back) before.
     ///
     /// # Errors
@@ -74,10 +82,20 @@ impl Stored {
     /// Goes by what the store says, though it was put back to an earlier state.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// It cannot be read. What is known holds on.
     pub(crate) fn give_in(&mut self, stages: &Stages) -> Result<(), StoredError> {
+        let known = (self.count, self.went_back);
         (self.count, self.went_back) = (Count::default(), false);
-        self.refresh(stages)
+        if let Err(error) = self.read_control_alone(self.revision == 0) {
+            (self.count, self.went_back) = known;
+            return Err(error);
+        }
+        if self.revision == 0 {
+            self.base = Control::default();
+        }
+        let settled = self.settle_doubts();
+        (self.control, _) = self.with_unsaved(stages);
+        settled
     }
 
     /// Who has this key publishes.
@@ -155,7 +173,7 @@ impl Stored {
                 self.releases.insert(release, Arc::new(record));
                 self.is_mended(key);
             }
-            Err(problem) => self.damaged.push(Damage::new(key, problem)),
+            Err(problem) => self.is_damaged(Kind::Release, key, problem),
         }
     }
 
@@ -168,11 +186,25 @@ impl Stored {
                 }
                 self.is_mended(key);
             }
-            Err(problem) => self.damaged.push(Damage::new(key, problem)),
+            Err(problem) => self.is_damaged(Kind::Part, key, problem),
         }
     }
 
     fn hear_deleted(&mut self, kind: Kind<'_>, key: &str) {
+        self.is_not_there(kind, key);
+        self.is_mended(key);
+    }
+
+    /// It is as if it were not there: whoever needs it writes it anew. What a release has that is served is not to go for that.
+    fn is_damaged(&mut self, kind: Kind<'_>, key: &str, problem: &'static str) {
+        if kind != Kind::Release || !self.base.named().any(|release| self.keys.release(release) == key) {
+            self.is_not_there(kind, key);
+        }
+        self.damaged.retain(|damage| damage.key != key);
+        self.damaged.push(Damage::new(key, problem));
+    }
+
+    fn is_not_there(&mut self, kind: Kind<'_>, key: &str) {
         match kind {
             Kind::Release => {
                 let id = key.strip_prefix(&self.keys.releases()).and_then(|id| id.parse().ok());
@@ -185,11 +217,13 @@ impl Stored {
             Kind::Body(body) => _ = BodyHash::of_key(body).map(|body| self.bodies.remove(&body)),
             Kind::Control | Kind::Turn => {}
         }
-        self.is_mended(key);
     }
 
     fn is_mended(&mut self, key: &str) {
+        let damaged = self.damaged.len();
         self.damaged.retain(|damage| damage.key != key);
+        // A release that lacked it may be whole.
+        self.is_unread |= self.damaged.len() != damaged;
     }
 }
 

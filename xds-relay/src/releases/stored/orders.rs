@@ -231,7 +231,10 @@ impl Stored {
         };
         let count = Count { changes, begun_by };
         let key = self.keys.control();
-        let mut ops = vec![Op::put(&*key, seal(&key, &self.control_record(control, count)))];
+        let mut record = self.control_record(control, count);
+        // Where nothing is done it is what there was.
+        record.is_put_back = done.is_empty();
+        let mut ops = vec![Op::put(&*key, seal(&key, &record))];
         let entries = done.iter().zip(self.count.changes..);
         ops.extend(entries.map(|((order, transition), number)| self.entry(order, *transition, control, number)));
         ops.extend(self.trim(changes)?);
@@ -242,7 +245,7 @@ impl Stored {
     pub(super) fn is_written(&mut self, control: &Control, count: Count, revision: Revision) {
         self.base = control.clone();
         (self.control, self.count, self.revision) = (control.clone(), count, revision);
-        (self.went_back, self.written_stages) = (false, self.own_stages);
+        (self.went_back, self.written_stages, self.bad_control) = (false, self.own_stages, None);
         self.unsaved.clear();
     }
 }

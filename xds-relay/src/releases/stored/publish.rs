@@ -10,7 +10,7 @@ use crate::releases::control::error::ControlError;
 use crate::releases::manifest::{Item, Manifest};
 use crate::releases::stage::Stages;
 use crate::releases::stored::Stored;
-use crate::releases::stored::batch::is_one;
+use crate::releases::stored::batch::{MOST, is_one};
 use crate::releases::stored::error::StoredError;
 use crate::releases::stored::orders::TRIES;
 use crate::releases::stored::save::New;
@@ -50,8 +50,10 @@ impl Stored {
         for _ in 0..TRIES {
             let mut control = self.base.clone();
             let done = transitions(&mut control, publish, advance, stages)?;
+            // Others write into a store that was put back only what it lacks: that is no publishing.
+            self.may_write()?;
             // What waits is told first; and that nothing is to be done may be so only by what was known here.
-            if done.is_empty() || !self.unsaved.is_empty() || self.may_write().is_err() {
+            if done.is_empty() || !self.unsaved.is_empty() {
                 break;
             }
             let Taken { manifest, from, body } = taken;
@@ -87,10 +89,18 @@ impl Stored {
         done: &[(Order, Transition)],
     ) -> Result<Committed, StoredError> {
         let (control_ops, count) = self.control_ops(control, done)?;
-        let sweep = new.as_ref().map(|new| self.to_sweep(new.release, Some(new))).transpose()?;
         let mut ops: Vec<_> = new.iter().flat_map(New::ops).cloned().collect();
         ops.extend(control_ops);
-        ops.extend(sweep.iter().flat_map(|sweep| self.sweep_ops(sweep)));
+        // It is looked for what is to go only where there is room for that.
+        if !is_one(ops.iter()) {
+            return Ok(Committed::TooMuch);
+        }
+        let mut sweep = None;
+        if let Some(new) = &new {
+            sweep = self.to_sweep(new.release, Some(new), MOST.saturating_sub(ops.len()))?;
+            let Some(sweep) = &sweep else { return Ok(Committed::TooMuch) };
+            ops.extend(self.sweep_ops(sweep));
+        }
         if !is_one(ops.iter()) {
             return Ok(Committed::TooMuch);
         }

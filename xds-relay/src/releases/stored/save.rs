@@ -12,7 +12,7 @@ use xdstp_client::state::{Compare, Op};
 use crate::releases::act::{Publisher, millis_of};
 use crate::releases::control::error::ControlError;
 use crate::releases::manifest::{BodyHash, Item, Manifest};
-use crate::releases::records::{FORMAT, ItemRecord, PartRecord, ReleaseRecord};
+use crate::releases::records::{FORMAT, ItemRecord, PartRecord, ReleaseRecord, hash};
 use crate::releases::release::Release;
 use crate::releases::sealed::seal;
 use crate::releases::stored::Stored;
@@ -116,7 +116,7 @@ impl Stored {
         }
         let release = manifest.release();
         let missing: Vec<_> = manifest.items().iter().filter(|item| !self.bodies.contains(&item.body)).collect();
-        if self.has(release) && missing.is_empty() {
+        if missing.is_empty() && self.is_whole(release) {
             return Ok(None);
         }
         let bodies = content_of(&missing, body)?;
@@ -145,8 +145,17 @@ impl Stored {
         Ok(Some(New { release, record: record.into(), parts, put_parts, begun, pieces, whole }))
     }
 
+    /// Whether a release is kept, and nothing of it was damaged since, as far as that was heard.
+    fn is_whole(&self, release: Release) -> bool {
+        let key = self.keys.release(release);
+        let record = self.releases.get(&release).filter(|record| record.complete);
+        record.is_some_and(|record| record.parts.iter().filter_map(|part| hash(part)).all(|of| self.parts.contains_key(&of)))
+            && !self.damaged.iter().any(|damage| damage.key == key)
+    }
+
     /// It is kept now.
-    pub(super) fn keep(&mut self, New { release, record, parts, .. }: New) {
+    pub(super) fn keep(&mut self, New { release, record, parts, put_parts, whole, .. }: New) {
+        self.damaged.retain(|damage| !put_parts.iter().chain([&whole]).any(|op| op.key() == damage.key));
         self.bodies.extend(parts.values().flatten().copied());
         self.releases.insert(release, record);
         self.parts.extend(parts);

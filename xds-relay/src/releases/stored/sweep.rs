@@ -24,6 +24,8 @@ pub(super) struct Sweep {
     parts: Vec<BodyHash>,
     /// The bodies that somebody has still.
     bodies: HashSet<BodyHash>,
+    /// What could not be read, and is not to be there anew.
+    damaged: HashSet<String>,
     /// How parts, bodies, and what could not be read are removed.
     ops: Vec<Op>,
 }
@@ -32,7 +34,7 @@ impl Stored {
     /// Leaves the last releases, `newest` among them, and what they have. What is deleted last says what else is to be: a crash in
     /// between leaves nothing that is not found the next time.
     pub(super) fn sweep(&mut self, newest: Release) -> Result<(), StoredError> {
-        let mut sweep = self.to_sweep(newest, None)?;
+        let Some(mut sweep) = self.to_sweep(newest, None, usize::MAX)? else { return Ok(()) };
         let ops = std::mem::take(&mut sweep.ops);
         // What is done at once is one event for all that follow.
         let is_one = sweep.releases.len() + ops.len() < MOST;
@@ -45,8 +47,13 @@ impl Stored {
         Ok(())
     }
 
-    /// What is to be removed once `newest` is kept, which is not yet if it is `new`.
-    pub(super) fn to_sweep(&self, newest: Release, new: Option<&New>) -> Result<Sweep, StoredError> {
+    /// What is to be removed once `newest` is kept, which is not yet if it is `new`. None, if that is more than so many keys.
+    pub(super) fn to_sweep(
+        &self,
+        newest: Release,
+        new: Option<&New>,
+        most: usize,
+    ) -> Result<Option<Sweep>, StoredError> {
         let kept = self.to_be_kept(newest, new);
         let dropped: Vec<_> = self.releases.keys().filter(|release| !kept.contains(release)).copied().collect();
         let records = self.releases.iter().filter(|(release, _)| kept.contains(release)).map(|(_, record)| record);
@@ -56,6 +63,9 @@ impl Stored {
         let bodies: HashSet<_> = parts.iter().filter_map(in_part).flatten().copied().collect();
         let old: Vec<_> = self.parts.keys().filter(|part| !parts.contains(part)).copied().collect();
         let gone: HashSet<BodyHash> = old.iter().filter_map(|part| self.parts.get(part)).flatten().copied().collect();
+        if dropped.len() + old.len() + gone.difference(&bodies).count() > most {
+            return Ok(None);
+        }
 
         let mut ops = Vec::new();
         for body in gone.difference(&bodies) {
@@ -65,9 +75,10 @@ impl Stored {
         ops.extend(old.iter().map(|part| Op::delete(self.keys.part(part))));
         // What could not be read is there anew, or nobody's.
         let anew = self.keys_of(&kept, &parts);
-        let damaged = self.damaged.iter().filter(|damage| !anew.contains(&damage.key));
-        ops.extend(damaged.map(|damage| Op::delete(&*damage.key)));
-        Ok(Sweep { releases: dropped, parts: old, bodies, ops })
+        let damaged = self.damaged.iter().map(|damage| &damage.key).filter(|key| !anew.contains(*key));
+        let damaged: HashSet<_> = damaged.cloned().collect();
+        ops.extend(damaged.iter().map(|key| Op::delete(&**key)));
+        Ok(Some(Sweep { releases: dropped, parts: old, bodies, damaged, ops }))
     }
 
     /// All that is to be removed, in the order in which it was in several commits.
@@ -80,7 +91,8 @@ impl Stored {
         sweep.releases.iter().for_each(|release| _ = self.releases.remove(release));
         sweep.parts.iter().for_each(|part| _ = self.parts.remove(part));
         self.bodies.retain(|body| sweep.bodies.contains(body));
-        self.damaged.clear();
+        // The rest is written anew by who needs it.
+        self.damaged.retain(|damage| !sweep.damaged.contains(&damage.key));
     }
 
     /// They are kept no more, and nor is what else is deleted with them. The control value is put as it is, in the same transaction:

@@ -20,6 +20,7 @@ mod away;
 mod contended;
 mod damage;
 mod marks;
+mod put_back;
 mod written;
 
 const SCOPE: &str = "xdstp://example.com";

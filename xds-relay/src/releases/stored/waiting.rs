@@ -73,14 +73,15 @@ impl WaitingOrders {
         Ok((Self { store, key, kept, is_later }, waiting))
     }
 
-    /// These wait now.
+    /// These wait now. Whether all of them are kept: what a relay wanted is not.
     ///
     /// # Errors
     /// They cannot be written, or what a later version wrote is there.
-    pub(crate) fn keep(&mut self, waiting: &[Waiting]) -> Result<(), StoredError> {
+    pub(crate) fn keep(&mut self, waiting: &[Waiting]) -> Result<bool, StoredError> {
         let orders: Vec<_> = waiting.iter().filter_map(OrderRecord::of).collect();
+        let are_all = orders.len() == waiting.len();
         if orders == self.kept {
-            return Ok(());
+            return Ok(are_all);
         }
         if let Some(format) = self.is_later {
             return Err(StoredError::Format { key: self.key.clone(), format, reads: FORMAT });
@@ -91,7 +92,7 @@ impl WaitingOrders {
         };
         let _ = self.store.commit(&[op], &[])?;
         self.kept = orders;
-        Ok(())
+        Ok(are_all)
     }
 }
 
@@ -181,7 +182,10 @@ mod tests {
         let open = || WaitingOrders::open(store.clone(), "a scope").unwrap();
         let (mut kept, none) = open();
         assert_eq!(none, []);
-        kept.keep(&[&orders[..], &[of_relay, about.clone()]].concat()).unwrap();
+        assert!(!kept.keep(&[&orders[..], &[of_relay, about.clone()]].concat()).unwrap(), "one of them is not");
+        for _ in 0..2 {
+            assert!(kept.keep(&[&orders[..], std::slice::from_ref(&about)].concat()).unwrap());
+        }
         let (mut kept, read) = open();
         assert_eq!(read, [&orders[..], &[about]].concat());
         // Another version may know more.
@@ -203,7 +207,7 @@ mod tests {
             let _ = store.commit(&[Op::put(&*key, written.clone())], &[]).unwrap();
             let (mut kept, read) = WaitingOrders::open(store.clone(), "a scope").unwrap();
             assert_eq!(read.len(), usize::from(is_read), "{format}");
-            let done = kept.keep(&[]).and_then(|()| kept.keep(std::slice::from_ref(&waits)));
+            let done = kept.keep(&[]).and_then(|_| kept.keep(std::slice::from_ref(&waits)));
             assert_eq!(done.is_ok(), is_read, "{format}: {done:?}");
             let there = store.list("").unwrap().entries.remove(0).value;
             assert_eq!(

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use xds_relay::config::{Config, Rollout};
 use xds_relay::relay_core::{Following, NodeGrouping, ReleaseStore, RolloutError};
-use xds_relay::releases::{Act, By, Control, Instance, Order, Stage, Stages, Transition, Turn, Turns, Who};
+use xds_relay::releases::{Act, Applied, By, Control, Instance, Order, Stage, Stages, Transition, Turn, Turns, Who};
 use xds_relay::state::{Commit, Compare, Limits, Listing, Memory, Op, Revision, State, Store, StoreError, Watch};
 use xds_transport::wire::Node;
 
@@ -345,10 +345,15 @@ impl Replicas {
     }
 
     pub(crate) fn order(&mut self, relay: usize, act: Act) -> Result<Transition, RolloutError> {
+        Ok(self.apply(relay, act)?.transition)
+    }
+
+    /// The same, and what came of it: it may be in the store, or wait for that.
+    pub(crate) fn apply(&mut self, relay: usize, act: Act) -> Result<Applied, RolloutError> {
         let order = Order::new(act, By::Person("ann".into()), "a test", self.world.wall());
         let applied = self.world.relays[relay].core.order_release(None, &order, self.world.now);
         self.world.settle();
-        Ok(applied?.transition)
+        applied
     }
 
     pub(crate) fn cut_off(&self, relay: usize, is: bool) {

@@ -27,12 +27,15 @@ type Meddling = Box<dyn Fn(&Memory) + Send>;
 struct Written {
     inner: Memory,
     commits: Mutex<Vec<Vec<Op>>>,
+    /// How often it was asked for a body.
+    asked: AtomicI64,
     /// What is done before the next commit, once.
     before: Mutex<Option<Meddling>>,
 }
 
 impl Store for Written {
     fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+        self.asked.fetch_add(prefix.contains("/body/").into(), Ordering::Relaxed);
         self.inner.list(prefix)
     }
 
@@ -280,4 +283,34 @@ fn what_is_put_as_it_was_is_damaged_no_more() {
             assert_eq!(other.damaged().len(), usize::from(is_damaged), "{kind}");
         }
     }
+}
+
+/// Each body that goes is asked for once.
+#[test]
+fn what_is_to_go_is_looked_for_once_whatever_fits() {
+    for (names, size) in [(95, 1), (1, 2 << 20)] {
+        let store = Arc::new(Written::default());
+        let mut relay = Relay::start(store.clone());
+        // The first ones have many bodies each that nobody has later.
+        for number in 0..20_u8 {
+            let name = |name: usize| (name, vec![number, name as u8]);
+            relay.publish_by(&content((0..40).map(name)), &no_stages(), true).unwrap();
+        }
+        store.asked.store(0, Ordering::Relaxed);
+        let large = content((0..names).map(|name| (name, vec![name as u8; size])));
+        relay.publish_by(&large, &no_stages(), true).unwrap();
+        assert_eq!(store.asked.load(Ordering::Relaxed), 40, "{names} of {size}");
+        relay.check(&large);
+    }
+    // It fits, and what goes does not.
+    let store = Arc::new(Written::default());
+    let mut relay = Relay::start(store.clone());
+    for number in 0..20_u8 {
+        let names = if number == 0 { 90 } else { 1 };
+        let name = |name: usize| (name, vec![number, name as u8]);
+        relay.publish_by(&content((0..names).map(name)), &no_stages(), true).unwrap();
+    }
+    store.asked.store(0, Ordering::Relaxed);
+    relay.publish_by(&numbered(77), &no_stages(), true).unwrap();
+    assert_eq!(store.asked.load(Ordering::Relaxed), 90);
 }

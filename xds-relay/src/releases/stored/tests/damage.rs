@@ -115,3 +115,32 @@ fn what_is_of_a_later_version_or_another_scope_is_left_as_it_is() {
         assert!(Stored::open(store, SCOPE).unwrap().releases().is_empty());
     }
 }
+
+/// It is heard, and told until it is written anew: by the next release that has that, be it the same one.
+#[test]
+fn what_is_damaged_as_it_is_heard_is_told_until_it_is_mended() {
+    for kind in ["/part/", "/rel/"] {
+        let store: Arc<dyn Store> = Arc::new(Memory::default());
+        let mut relay = Relay::start(store.clone());
+        let [one, two] = [1, 2].map(|byte| content([(0, vec![byte]), (1, vec![3])]));
+        relay.publish(&one).unwrap();
+        let entries = store.list("").unwrap().entries;
+        let damaged: Vec<_> = entries.iter().filter(|entry| entry.key.contains(kind)).collect();
+        let mut watch = store.watch("", store.list("").unwrap().revision).unwrap();
+        for entry in damaged.iter().chain(&damaged) {
+            let _ = store.commit(&[Op::put(&*entry.key, "torn")], &[]).unwrap();
+        }
+        relay.stored.hear(&watch.next(Duration::ZERO).unwrap(), &stages()).1.unwrap();
+        assert_eq!(relay.stored.damaged().len(), damaged.len(), "each is told once");
+        assert!(!damaged.is_empty());
+        relay.publish(&two).unwrap();
+        // That one writes what is its own.
+        assert_eq!(relay.stored.damaged().len(), 1, "{kind}");
+        relay.order(Act::Rollback { to: None }).unwrap();
+        relay.save(&one).unwrap();
+        assert_eq!(relay.stored.damaged(), []);
+        let mut again = Relay::start(store);
+        assert_eq!(again.stored.damaged(), []);
+        [&one, &two].iter().for_each(|content| again.check(content));
+    }
+}

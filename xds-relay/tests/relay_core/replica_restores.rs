@@ -1,0 +1,168 @@
+//! Relays whose store is put back to an earlier state, of which some know more than others.
+
+use xds_relay::releases::{Act, Control, Release, Transition};
+use xds_relay::state::Store as _;
+
+use crate::support::replicas::Replicas;
+
+/// The store has the first release, and the second one was stable. Relay 0 knows of a freeze, and relay 1 does not. Both are cut off, and
+/// have a copy.
+struct Restored {
+    relays: Replicas,
+    first: Option<Release>,
+    newest: Control,
+}
+
+impl Restored {
+    fn new() -> Self {
+        let mut relays = Replicas::new(2, |_| {});
+        relays.set(&["a@1", "b@1"]);
+        relays.advance(5);
+        let first = relays.control(0).stable();
+        let old = relays.snapshot();
+        relays.set(&["a@2", "b@1"]);
+        relays.advance(200);
+        relays.cut_off(1, true);
+        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+        relays.advance(2);
+        let newest = relays.control(0);
+        relays.cut_off(0, true);
+        relays.restore(&old);
+        for relay in [0, 1] {
+            relays.restart(relay, &[]);
+            relays.set_at(relay, &["a@2", "b@1"]);
+        }
+        Self { relays, first, newest }
+    }
+
+    /// What the newest one knew is there.
+    #[track_caller]
+    fn check(&self) {
+        let there = self.relays.control(0);
+        assert_eq!(there, self.relays.control(1));
+        assert_eq!((there.frozen(), there.stable()), (self.newest.frozen(), self.newest.stable()));
+    }
+}
+
+/// Others see what is there again, and not how long that took.
+#[test]
+fn who_knows_more_has_time_from_when_the_store_was_put_back() {
+    for late in [0, 1, 3] {
+        let mut restored = Restored::new();
+        let relays = &mut restored.relays;
+        relays.cut_off(1, false);
+        relays.hear();
+        // It knows that, and cannot mend it.
+        *relays.seats[1].hidden.lock().unwrap() = "/part/";
+        relays.advance(12);
+        *relays.seats[1].hidden.lock().unwrap() = "";
+        let store = relays.store.lock().unwrap().clone();
+        let control = || store.list("").unwrap().entries.into_iter().find(|entry| entry.key.ends_with("/ctl"));
+        let before = control();
+        for _ in 0..8 {
+            if control() == before {
+                relays.advance(1);
+            }
+        }
+        assert_ne!(control(), before, "it is put back");
+        relays.advance(late);
+        relays.cut_off(0, false);
+        relays.advance(20);
+        restored.check();
+    }
+}
+
+/// That the store of all does not answer says nothing of what is in the copy.
+#[test]
+fn what_cannot_be_read_is_not_lost_while_the_store_does_not_answer() {
+    let mut restored = Restored::new();
+    let relays = &mut restored.relays;
+    relays.restart(1, &[]);
+    *relays.copies_hide.lock().unwrap() = "/body/";
+    relays.restart(0, &[]);
+    relays.set_at(0, &["a@2", "b@1"]);
+    relays.cut_off(0, false);
+    relays.advance(3);
+    relays.cut_off(0, true);
+    relays.advance(30);
+    relays.cut_off(0, false);
+    relays.advance(3);
+    *relays.copies_hide.lock().unwrap() = "";
+    relays.advance(1);
+    relays.cut_off(1, false);
+    relays.advance(20);
+    restored.check();
+}
+
+/// It would count as what another relay did that is heard only then.
+#[test]
+fn what_is_ordered_while_others_may_know_more_waits_or_is_refused() {
+    let mut restored = Restored::new();
+    let (relays, first) = (&mut restored.relays, restored.first);
+    relays.cut_off(1, false);
+    relays.advance(2);
+    assert_eq!(relays.order(1, Act::Freeze).unwrap(), Transition::Frozen);
+    let error = relays.order(1, Act::Unfreeze).unwrap_err().to_string();
+    assert!(error.contains("was put back to an earlier state"), "{error}");
+    assert_eq!(relays.order(1, Act::Rollback { to: first }).unwrap(), Transition::RolledBack);
+    assert_eq!(relays.world.relays[1].core.released().scopes[0].unsaved, 2);
+    relays.cut_off(0, false);
+    relays.advance(20);
+    let there = relays.control(0);
+    assert_eq!(there, relays.control(1));
+    assert_eq!((there.frozen(), there.stable()), (restored.newest.frozen(), first));
+    assert!(first.is_some() && first != restored.newest.stable());
+}
+
+/// It has not seen what the store was put back to.
+#[test]
+fn a_relay_that_starts_as_a_store_was_put_back_waits_for_who_knows_more() {
+    for late in [1, 3] {
+        let mut restored = Restored::new();
+        let relays = &mut restored.relays;
+        relays.cut_off(1, false);
+        relays.advance(1);
+        relays.start();
+        relays.set_at(2, &["a@2", "b@1"]);
+        relays.advance(late);
+        assert!(relays.holder.lock().unwrap().is_none(), "nobody has the turn yet");
+        relays.cut_off(0, false);
+        relays.advance(20);
+        restored.check();
+        assert!(restored.relays.holder.lock().unwrap().is_some());
+    }
+}
+
+/// What is ordered and waits says that another release is served, which may be there or not.
+#[test]
+fn what_is_put_back_is_all_that_the_control_value_names_whatever_is_served() {
+    for is_first_there in [true, false] {
+        let mut relays = Replicas::new(2, |_| {});
+        relays.set(&["a@1", "b@1"]);
+        relays.advance(5);
+        let first = relays.control(0).stable();
+        let mut old = relays.snapshot();
+        if !is_first_there {
+            old.retain(|op| !op.key().contains("/body/"));
+        }
+        relays.set(&["a@2", "c@1"]);
+        relays.advance(200);
+        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+        relays.advance(2);
+        relays.world.stop(1);
+        relays.cut_off(0, true);
+        assert_eq!(relays.order(0, Act::Rollback { to: first }).unwrap(), Transition::RolledBack);
+        relays.advance(2);
+        relays.restore(&old);
+        relays.restart(0, &[]);
+        relays.cut_off(0, false);
+        relays.advance(3);
+        relays.start();
+        let new = relays.node(2, "new", "other");
+        relays.advance(1);
+        assert!(relays.control(2).frozen().is_some());
+        assert_eq!(relays.held([new]), ["a@2 c@1"], "{is_first_there}");
+        relays.advance(20);
+        assert_eq!(relays.control(2).stable(), first);
+    }
+}
