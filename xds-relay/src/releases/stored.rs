@@ -360,7 +360,11 @@ impl Stored {
         } else {
             if self.count.changes > 0 && count == self.count && control != self.base {
                 let (scope, is) = (&self.scope, count.changes);
-                tracing::error!(scope, is, "others changed another thing at the same time, and what this relay knew is not done");
+                tracing::error!(
+                    scope,
+                    is,
+                    "others changed another thing at the same time, and what this relay knew is not done"
+                );
             }
             (self.base, self.count) = (control, count);
         }

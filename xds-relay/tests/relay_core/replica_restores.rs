@@ -86,9 +86,9 @@ fn what_cannot_be_read_is_not_lost_while_the_store_does_not_answer() {
     relays.cut_off(0, true);
     relays.advance(30);
     relays.cut_off(0, false);
-    relays.advance(3);
+    relays.advance(8);
     *relays.copies_hide.lock().unwrap() = "";
-    relays.advance(1);
+    relays.advance(2);
     relays.cut_off(1, false);
     relays.advance(20);
     restored.check();

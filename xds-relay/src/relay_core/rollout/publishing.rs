@@ -175,7 +175,10 @@ impl Releases {
             Found::NotYet => return Ok(false),
             Found::Lost => {
                 // The copy says which release is stable, and has it no more.
-                tracing::error!(scope = self.rollout.scope(), "what was stable is lost, and what the store says counts");
+                tracing::error!(
+                    scope = self.rollout.scope(),
+                    "what was stable is lost, and what the store says counts"
+                );
                 state.stored.give_in(&self.rollout.stages)?;
                 return Ok(true);
             }
@@ -206,11 +209,19 @@ impl Releases {
     /// pass, and it is lost only if it stays so; a store that does not answer says nothing of it.
     fn finds(&self, state: &mut State, now: Instant) -> Result<Found, StoredError> {
         let (mut is_gone, mut is_unread) = (false, false);
-        let named: Vec<_> = state.stored.base().named().collect();
-        for release in named {
-            if state.contents.contains_key(&release) {
-                continue;
-            }
+        let named = state.stored.base().named().filter(|release| !state.contents.contains_key(release));
+        let missing: Vec<_> = named.collect();
+        if !missing.is_empty()
+            && let Err(error) = state.stored.refresh(&self.rollout.stages)
+        {
+            state.unshown_since = None;
+            return Err(error);
+        }
+        if !state.stored.went_back() {
+            // Others were faster.
+            return Ok(Found::NotYet);
+        }
+        for release in missing {
             if let Err(error @ StoredError::Store(_)) = state.stored.content(release, &|_| None) {
                 state.unshown_since = None;
                 return Err(error);

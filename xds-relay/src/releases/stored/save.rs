@@ -149,8 +149,9 @@ impl Stored {
     fn is_whole(&self, release: Release) -> bool {
         let key = self.keys.release(release);
         let record = self.releases.get(&release).filter(|record| record.complete);
-        record.is_some_and(|record| record.parts.iter().filter_map(|part| hash(part)).all(|of| self.parts.contains_key(&of)))
-            && !self.damaged.iter().any(|damage| damage.key == key)
+        record.is_some_and(|record| {
+            record.parts.iter().filter_map(|part| hash(part)).all(|of| self.parts.contains_key(&of))
+        }) && !self.damaged.iter().any(|damage| damage.key == key)
     }
 
     /// It is kept now.
