@@ -40,7 +40,7 @@ pub struct ClientLimits {
     pub groups: Option<NonZeroUsize>,
     /// Of how many authorities it may ask for names.
     pub authorities: Option<NonZeroUsize>,
-    /// How many names it may ask for, with those that it brings along until these are compared.
+    /// How many names it may ask for. Those that it holds when it connects again count among what all clients have.
     pub names: Option<NonZeroUsize>,
 }
 

@@ -45,7 +45,8 @@ struct Used {
     groups: BTreeMap<ScopeKey, usize>,
     /// The same of authorities.
     authorities: BTreeMap<ScopeKey, usize>,
-    new_streams: Option<Bucket>,
+    /// What is left of new streams, by the limits that there are of them.
+    new_streams: Vec<Bucket>,
 }
 
 impl ClientUses {
@@ -75,14 +76,18 @@ impl ClientUses {
 
     /// Forgets of clients without a stream what is over: to be called every second or so.
     pub(crate) fn sweep(&self, federation: &Federation, now: Instant) {
-        let mut table = lock(&self.0);
-        let Table { clients, idle } = &mut *table;
+        let known = {
+            let Table { clients, idle } = &*lock(&self.0);
+            idle.iter().filter_map(|identity| clients.get(identity).cloned()).collect::<Vec<_>>()
+        };
+        // Scopes may be busy. Who opens a stream meanwhile does not wait for them.
+        known.iter().for_each(|used| forget_left(used, federation));
+        let Table { clients, idle } = &mut *lock(&self.0);
         idle.retain(|identity| {
             let Some(used) = clients.get(identity) else { return false };
             let mut used = lock(used);
             if !used.has_stream() {
-                used.forget_left(federation);
-                used.new_streams.take_if(|bucket| bucket.is_full(now));
+                used.new_streams.retain_mut(|bucket| !bucket.is_full(now));
             }
             let (stays, is_over) = (!used.has_stream() && !used.is_nothing(), used.is_nothing());
             drop(used);
@@ -131,10 +136,12 @@ impl ClientUse {
 
     /// It was not opened for another reason: what it took of new ones is given back.
     pub(crate) fn undo(self, now: Instant) {
-        lock(&self.used).new_streams.take_if(|bucket| {
-            bucket.put_back();
-            bucket.is_full(now)
-        });
+        if lock(&self.under).1.new_streams_per_second.is_some() {
+            lock(&self.used).new_streams.retain_mut(|bucket| {
+                bucket.put_back();
+                !bucket.is_full(now)
+            });
+        }
     }
 
     /// One type of the stream is about to be served from a scope.
@@ -150,10 +157,15 @@ impl ClientUse {
             return Ok(());
         }
         if check(kind, &limits, used.scopes(kind).len() + 1).is_err() {
-            used.forget_left(federation);
-            check(kind, &limits, used.scopes(kind).len() + 1)?;
+            drop(used);
+            forget_left(&self.used, federation);
+            used = lock(&self.used);
+            // Another stream may have come first.
+            if !used.scopes(kind).contains_key(key) {
+                check(kind, &limits, used.scopes(kind).len() + 1)?;
+            }
         }
-        used.scopes(kind).insert(key.clone(), 1);
+        *used.scopes(kind).entry(key.clone()).or_default() += 1;
         Ok(())
     }
 
@@ -228,41 +240,56 @@ impl Used {
     }
 
     fn is_nothing(&self) -> bool {
-        !self.has_stream() && self.groups.is_empty() && self.authorities.is_empty() && self.new_streams.is_none()
+        !self.has_stream() && self.groups.is_empty() && self.authorities.is_empty() && self.new_streams.is_empty()
     }
 
     fn scopes(&mut self, kind: ClientLimit) -> &mut BTreeMap<ScopeKey, usize> {
         if kind == ClientLimit::Groups { &mut self.groups } else { &mut self.authorities }
     }
 
-    /// Of the scopes that it is not served from any more, those that are gone, that nothing is asked for any more, or that others
-    /// are served from.
-    fn forget_left(&mut self, federation: &Federation) {
-        // One that only remembers what went is asked of nobody.
-        let costs = |key: &ScopeKey| {
-            let scope = federation.scope_of(key);
-            scope.is_some_and(|scope| scope.subscriber_count() == 0 && scope.supply().is_some())
-        };
-        for scopes in [&mut self.groups, &mut self.authorities] {
-            scopes.retain(|key, subscribers| *subscribers > 0 || costs(key));
-        }
+    /// The scopes that it is not served from any more.
+    fn left(&self) -> Vec<ScopeKey> {
+        let all = self.groups.iter().chain(&self.authorities);
+        all.filter(|(_, subscribers)| **subscribers == 0).map(|(key, _)| key.clone()).collect()
     }
 
     /// One more in this second.
     fn opens(&mut self, limits: &ClientLimits, now: Instant) -> Result<(), OverLimit> {
-        let Some(most) = limits.new_streams_per_second else {
-            self.new_streams = None;
-            return Ok(());
-        };
+        let Some(most) = limits.new_streams_per_second else { return Ok(()) };
         let burst = u32::try_from(most.get()).unwrap_or(u32::MAX);
         let limit = RateLimit { burst, every: Duration::from_secs(1) / burst };
-        self.new_streams.take_if(|bucket| bucket.limit() != limit);
-        let bucket = self.new_streams.get_or_insert_with(|| Bucket::new(limit));
-        if !bucket.has_token(now) {
-            return Err(over(ClientLimit::NewStreams, most.get()));
+        if !self.new_streams.iter().any(|bucket| bucket.limit() == limit) {
+            self.new_streams.retain_mut(|bucket| !bucket.is_full(now));
+            self.new_streams.push(Bucket::new(limit));
         }
-        bucket.take();
+        // Where several rules are for a client, a stream under one of them counts for the others.
+        for bucket in &mut self.new_streams {
+            if !bucket.has_token(now) && bucket.limit() == limit {
+                return Err(over(ClientLimit::NewStreams, most.get()));
+            }
+        }
+        self.new_streams.iter_mut().for_each(Bucket::take);
         Ok(())
+    }
+}
+
+/// Of the scopes that a client is not served from any more, forgets those that are gone, that nothing is asked for any more, or that
+/// others are served from. What it uses is not locked while they are looked at.
+fn forget_left(used: &Mutex<Used>, federation: &Federation) {
+    let left = lock(used).left();
+    // One that only remembers what went is asked of nobody.
+    let costs = |key: &ScopeKey| {
+        let scope = federation.scope_of(key);
+        scope.is_some_and(|scope| scope.subscriber_count() == 0 && scope.supply().is_some())
+    };
+    let over: Vec<_> = left.into_iter().filter(|key| !costs(key)).collect();
+    let Used { groups, authorities, .. } = &mut *lock(used);
+    for scopes in [groups, authorities] {
+        over.iter().for_each(|key| {
+            if scopes.get(key) == Some(&0) {
+                scopes.remove(key);
+            }
+        });
     }
 }
 

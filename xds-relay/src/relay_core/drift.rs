@@ -76,6 +76,12 @@ impl RelayCore {
 impl DriftCheck {
     /// What came of it, once that is known: to be called a few times a second.
     pub fn poll(&mut self, now: Instant) -> Option<Drifts> {
+        let drifts = self.compared(now)?;
+        Some(Drifts { clients: self.core.client_counts(now), ..drifts })
+    }
+
+    /// The same but for clients: to count these, each of them is looked at.
+    fn compared(&mut self, now: Instant) -> Option<Drifts> {
         let compare = |scopes: &[Asked]| scopes.iter().map(Asked::compare).collect::<Vec<_>>();
         let Some((at, before)) = &self.found else {
             if self.scopes.iter().all(|asked| asked.is_over(now, self.began)) {
@@ -90,11 +96,7 @@ impl DriftCheck {
         let again = compare(&self.scopes).into_iter().zip(before);
         let compared = again.map(|(compared, before)| compared.standing_since(before));
         let scopes = self.scopes.iter().zip(compared).map(|(asked, compared)| asked.told(compared)).collect();
-        Some(Drifts {
-            origin: self.origin.clone(),
-            scopes,
-            more_scopes: self.more_scopes,
-            clients: self.core.client_counts(now),
-        })
+        let (origin, more_scopes) = (self.origin.clone(), self.more_scopes);
+        Some(Drifts { origin, scopes, more_scopes, ..Drifts::default() })
     }
 }

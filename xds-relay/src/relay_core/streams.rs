@@ -62,7 +62,7 @@ impl RelayCore {
     ///
     /// # Errors
     /// It has as many as one client may have, or opens too many at once.
-    pub(crate) fn admit_client(
+    pub fn admit_client(
         &self,
         client: (Identity, bool),
         under: (usize, ClientLimits),

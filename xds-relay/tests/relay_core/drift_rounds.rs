@@ -1,5 +1,6 @@
 //! Drift that is looked for without being asked for.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
@@ -97,6 +98,91 @@ fn an_origin_that_cannot_be_asked_is_not_known_to_drift() {
     assert_eq!((differing(&world), checks(&world, "differs"), checks(&world, "same")), (0, 0, 0));
 }
 
+/// All scopes of a world of authorities have one resource each, and one stream asks for all of them.
+fn world_of(authorities: &[&str]) -> (World, usize, Vec<String>) {
+    let mut world = World::of(&[DELTA], &[authorities], "linger: 5s");
+    let names: Vec<_> = authorities.iter().map(|authority| endpoints(authority, "x")).collect();
+    names.iter().for_each(|name| world.put(0, ENDPOINTS, name, "1"));
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, ENDPOINTS, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    world.advance(SECOND);
+    (world, client, names)
+}
+
+#[test]
+fn drift_that_was_seen_is_not_over_because_nothing_can_be_compared() {
+    let (mut world, _, names) = world_of(&["a"]);
+    let mut rounds = DriftRounds::new(world.relays[0].core.clone(), EVERY, || u64::MAX / 2);
+    world.stick(0);
+    world.put(0, ENDPOINTS, &names[0], "2");
+    look(&mut world, &mut rounds, 60);
+    assert_eq!(differing(&world), 1);
+    world.set_up(0, false);
+    look(&mut world, &mut rounds, 180);
+    assert!(checks(&world, "unknown") >= 2);
+    assert_eq!((differing(&world), checks(&world, "same")), (1, 0));
+    assert!(world.counted(0, "drift_age_seconds{origin=\"o0\"}") > 180, "that was no comparison");
+    world.put(0, ENDPOINTS, &names[0], "1");
+    world.set_up(0, true);
+    look(&mut world, &mut rounds, 120);
+    assert_eq!(differing(&world), 0);
+    assert!(checks(&world, "same") >= 1);
+}
+
+#[test]
+fn what_differs_for_a_moment_is_no_drift() {
+    let (mut world, _, names) = world_of(&["a"]);
+    let mut rounds = DriftRounds::new(world.relays[0].core.clone(), EVERY, || u64::MAX / 2);
+    world.stick(0);
+    world.put(0, ENDPOINTS, &names[0], "2");
+    assert_eq!(look(&mut world, &mut rounds, 33), [30]);
+    world.put(0, ENDPOINTS, &names[0], "1");
+    assert_eq!(look(&mut world, &mut rounds, 20).len(), 1, "it is asked again");
+    assert_eq!((checks(&world, "same"), checks(&world, "differs"), differing(&world)), (1, 0, 0));
+}
+
+#[test]
+fn a_scope_that_is_gone_before_its_turn_differs_no_more() {
+    let (mut world, client, names) = world_of(&["a", "b", "c"]);
+    let mut rounds = DriftRounds::new(world.relays[0].core.clone(), EVERY, || u64::MAX / 2);
+    world.stick(0);
+    names.iter().for_each(|name| world.put(0, ENDPOINTS, name, "2"));
+    look(&mut world, &mut rounds, 93);
+    assert_eq!((differing(&world), checks(&world, "differs")), (3, 4), "the first is compared for the second time");
+    world.disconnect(client);
+    look(&mut world, &mut rounds, 50);
+    assert_eq!(differing(&world), 1, "the others had their turn since");
+}
+
+/// A stream that counts how often it is looked at.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl ServedStream for Counted {
+    fn peer(&self) -> &str {
+        "somebody"
+    }
+
+    fn inspect(&self, _: &mut dyn FnMut(&Stream)) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn end(&self, _: &str) {}
+}
+
+#[test]
+fn clients_are_not_looked_at_for_each_scope() {
+    let (mut world, ..) = world_of(&["a", "b", "c"]);
+    let core = world.relays[0].core.clone();
+    let counted = Arc::new(Counted::default());
+    // Who has not said who it is is not looked at for what it lacks either.
+    let _routes = core.open_stream(DELTA, Waker::noop().clone(), Some(counted.clone()));
+    let mut rounds = DriftRounds::new(core, EVERY, || u64::MAX / 2);
+    look(&mut world, &mut rounds, 95);
+    assert_eq!(counted.0.load(Ordering::Relaxed), 0);
+    assert_eq!(checks(&world, "same"), 4);
+}
+
 #[test]
 fn where_nobody_looks_nothing_is_told() {
     let world = World::of(&[DELTA], &[&["a"]], "");
@@ -138,9 +224,9 @@ fn a_client_that_is_not_sent_what_there_is_is_behind_and_one_that_rejects_it_has
     stream.lock().unwrap().handle_message(world.now, asks.encode_to_vec().into(), &mut routes).unwrap();
     world.advance(SECOND);
     let mut rounds = DriftRounds::new(core, EVERY, || 0);
-    look(&mut world, &mut rounds, 10);
-    assert_eq!(clients(&world, "behind"), 0, "that may be on its way");
-    look(&mut world, &mut rounds, 10);
+    look(&mut world, &mut rounds, 18);
+    assert_eq!(clients(&world, "behind"), 0, "that may be on its way, or wait for another type");
+    look(&mut world, &mut rounds, 5);
     assert_eq!((clients(&world, "behind"), clients(&world, "rejected")), (1, 0));
     assert!(stream.lock().unwrap().poll_transmit(world.now, &mut routes).unwrap().is_some());
     world.clients[rejects].refuses = true;

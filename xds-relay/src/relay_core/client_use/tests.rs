@@ -1,9 +1,11 @@
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
 use bytes::Bytes;
-use xds_transport::Protocol;
 use xds_transport::server::{Source as _, Stream, Tally};
-use xdstp_cache::{Interest, SubscriberId, Version};
+use xds_transport::{Frame, Protocol};
+use xdstp_cache::{Interest, Stored, SubscriberId, TypeUrl, Version};
 use xdstp_client::federation::Routes;
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -121,7 +123,7 @@ fn limits(set: impl FnOnce(&mut ClientLimits)) -> ClientLimits {
 #[test]
 fn one_client_has_so_many_streams_and_another_as_many_whatever_that_one_has() {
     let world = World::new();
-    let two = limits(|limits| limits.streams = std::num::NonZeroUsize::new(2));
+    let two = limits(|limits| limits.streams = NonZeroUsize::new(2));
     let mut ours = vec![world.open(1, "a", two), world.open(1, "b", two)];
     let words = "more than 2 streams of one client (clients[].limits.streams of the relay)";
     assert_eq!(world.admit(1, two).err().as_deref(), Some(words));
@@ -137,7 +139,7 @@ fn one_client_has_so_many_streams_and_another_as_many_whatever_that_one_has() {
 #[test]
 fn one_client_opens_so_many_streams_a_second_and_none_counts_that_was_refused_for_another_reason() {
     let mut world = World::new();
-    let rate = limits(|limits| limits.new_streams_per_second = std::num::NonZeroUsize::new(2));
+    let rate = limits(|limits| limits.new_streams_per_second = NonZeroUsize::new(2));
     world.admit(1, rate).unwrap().undo(world.now);
     assert_eq!(world.core.client_uses.count(), 0, "nothing is left of it");
     let opened: Vec<_> = (0..3).map(|_| world.admit(1, rate).map(drop)).collect();
@@ -151,10 +153,54 @@ fn one_client_opens_so_many_streams_a_second_and_none_counts_that_was_refused_fo
     assert_eq!(world.core.client_uses.count(), 0);
 }
 
+#[test]
+fn who_has_two_rules_opens_no_more_streams_than_by_one_of_them() {
+    let world = World::new();
+    let per_second = |most| limits(|limits| limits.new_streams_per_second = NonZeroUsize::new(most));
+    let (two, hundred, any) = (per_second(2), per_second(100), ClientLimits::default());
+    let opened = (0..20).filter(|_| {
+        let opened = world.admit(1, two).is_ok();
+        // By a rule that allows more, and by one that does not say.
+        assert!(world.admit(1, hundred).is_ok() && world.admit(1, any).is_ok());
+        opened
+    });
+    assert!(opened.count() <= 2);
+    let refused = world.admit(1, two).is_err();
+    world.admit(1, any).unwrap().undo(world.now);
+    assert!(refused && world.admit(1, two).is_err(), "what took nothing gives nothing back");
+}
+
+/// Where who opens a stream waits for a scope, this never ends.
+#[tokio::test(start_paused = true)]
+async fn a_scope_that_is_busy_keeps_nobody_from_opening_a_stream() {
+    let world = World::new();
+    let one = limits(|limits| limits.groups = NonZeroUsize::new(1));
+    assert_eq!(world.open(1, "n", one).ask("a"), None);
+    let (uses, federation) = (&world.core.client_uses, &world.core.federation);
+    let scope = federation.scopes().pop().unwrap();
+    let endpoints: TypeUrl = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment".into();
+    let resource = Frame::of_message(&endpoints, b"\x0a\x01a").into_resource(None);
+    scope.replace(&[(endpoints, "a".parse().unwrap(), resource)], world.now);
+    let opened = AtomicUsize::new(0);
+    std::thread::scope(|threads| {
+        // The scope is locked while something of it is picked.
+        let busy = |_: Stored<'_, Frame>| {
+            threads.spawn(|| uses.sweep(federation, world.now));
+            for _ in 0..1000 {
+                std::thread::yield_now();
+                let admitted = [world.admit(1, one).is_ok(), world.admit(2, one).is_ok()];
+                opened.fetch_add(admitted.iter().filter(|is| **is).count(), Ordering::Relaxed);
+            }
+        };
+        scope.visit_stored(busy, |()| {});
+    });
+    assert_eq!(opened.into_inner(), 2000);
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_client_has_so_many_names_over_all_of_its_streams() {
     let world = World::new();
-    let three = limits(|limits| limits.names = std::num::NonZeroUsize::new(3));
+    let three = limits(|limits| limits.names = NonZeroUsize::new(3));
     let (mut one, mut other, mut stranger) =
         (world.open(1, "n", three), world.open(1, "m", three), world.open(2, "n", three));
     assert_eq!([one.ask("a"), one.ask("a"), one.ask("b"), other.ask("a")], [const { None }; 4]);
@@ -175,7 +221,7 @@ async fn one_client_has_so_many_names_over_all_of_its_streams() {
 #[tokio::test(start_paused = true)]
 async fn who_comes_back_with_what_it_holds_has_the_names_that_it_asks_for_and_no_more() {
     let world = World::new();
-    let three = limits(|limits| limits.names = std::num::NonZeroUsize::new(3));
+    let three = limits(|limits| limits.names = NonZeroUsize::new(3));
     let of_all = || world.core.gauges().limits["names"].0;
     // Of everything it was sent more than it may name.
     let mut by_wildcard = world.open(1, "n", three);
@@ -198,8 +244,8 @@ async fn who_comes_back_with_what_it_holds_has_the_names_that_it_asks_for_and_no
 async fn of_a_request_for_more_than_there_may_be_no_origin_hears_what_is_too_much() {
     let world = World::new();
     let three = limits(|limits| {
-        limits.names = std::num::NonZeroUsize::new(3);
-        limits.authorities = std::num::NonZeroUsize::new(1);
+        limits.names = NonZeroUsize::new(3);
+        limits.authorities = NonZeroUsize::new(1);
     });
     let mut theirs = world.open(2, "n", ClientLimits::default());
     let names: Vec<_> = (0..1000).map(|at| at.to_string()).collect();
@@ -230,7 +276,7 @@ async fn of_a_request_for_more_than_there_may_be_no_origin_hears_what_is_too_muc
 #[tokio::test(start_paused = true)]
 async fn one_client_is_in_so_many_groups_and_one_that_it_left_counts_while_it_costs_something() {
     let mut world = World::new();
-    let two = limits(|limits| limits.groups = std::num::NonZeroUsize::new(2));
+    let two = limits(|limits| limits.groups = NonZeroUsize::new(2));
     let [mut a, mut b, mut c] = ["a", "b", "c"].map(|node| world.open(1, node, two));
     assert_eq!([a.ask("x"), b.ask("x")], [None, None]);
     let words = "more than 2 node groups of one client (clients[].limits.groups of the relay)";
@@ -258,7 +304,7 @@ async fn one_client_is_in_so_many_groups_and_one_that_it_left_counts_while_it_co
 #[tokio::test(start_paused = true)]
 async fn one_client_has_names_of_so_many_authorities() {
     let world = World::new();
-    let two = limits(|limits| limits.authorities = std::num::NonZeroUsize::new(2));
+    let two = limits(|limits| limits.authorities = NonZeroUsize::new(2));
     let [mut one, mut other] = ["n", "m"].map(|node| world.open(1, node, two));
     assert_eq!([one.ask(&of("x")), other.ask(&of("y")), other.ask(&of("x"))], [const { None }; 3]);
     let words = "more than 2 authorities of one client (clients[].limits.authorities of the relay)";
@@ -270,7 +316,7 @@ async fn one_client_has_names_of_so_many_authorities() {
 #[test]
 fn a_scope_that_is_gone_does_not_count_and_who_left_is_forgotten_with_it() {
     let mut world = World::new();
-    let one = limits(|limits| limits.authorities = std::num::NonZeroUsize::new(1));
+    let one = limits(|limits| limits.authorities = NonZeroUsize::new(1));
     let (client, federation) = (world.admit(1, one).unwrap(), world.core.federation.clone());
     let key = |authority: &str| ScopeKey::Authority(authority.to_owned());
     // Twice, as two of its streams are served from there.
@@ -292,10 +338,10 @@ async fn a_limit_that_is_new_holds_for_what_is_there_and_ends_nothing() {
     let world = World::new();
     let mut served = world.open(1, "n", ClientLimits::default());
     assert_eq!(["a", "b", "c"].map(|name| served.ask(name)), [const { None }; 3]);
-    served.outside.0.is_under(5, limits(|limits| limits.names = std::num::NonZeroUsize::new(2)));
+    served.outside.0.is_under(5, limits(|limits| limits.names = NonZeroUsize::new(2)));
     assert_eq!(served.routes.refused(), None);
     assert!(served.ask("d").is_some(), "there are three");
     assert_eq!(served.outside.0.rule(), 5);
-    served.outside.0.is_under(5, limits(|limits| limits.names = std::num::NonZeroUsize::new(5)));
+    served.outside.0.is_under(5, limits(|limits| limits.names = NonZeroUsize::new(5)));
     assert_eq!(served.ask("e"), None);
 }

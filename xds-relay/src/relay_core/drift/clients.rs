@@ -2,14 +2,17 @@
 //! they rejected it. What is on its way is neither.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use xdstp_cache::TypeUrl;
 
 use crate::lock::lock;
-use crate::relay_core::client_look::{PATIENCE, accepts, look, parts};
+use crate::relay_core::client_look::{accepts, look, parts};
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::stream_entry::StreamEntry;
+
+/// How long it is from one look to the other: longer than one type of a stream waits for another (15 s, rule 134).
+const BETWEEN: Duration = Duration::from_secs(20);
 
 /// Clients that have something yet to be sent, by their streams, with how many responses they were sent until then.
 type Behind = BTreeMap<(u64, TypeUrl), u64>;
@@ -30,7 +33,7 @@ impl ClientLooks {
 
     /// How many clients are behind, and how many rejected what they were sent, once that is known.
     pub(super) fn poll(&mut self, core: &RelayCore, now: Instant) -> Option<(usize, usize)> {
-        let is_due = |(at, _): &mut (Instant, Behind)| now.saturating_duration_since(*at) >= PATIENCE;
+        let is_due = |(at, _): &mut (Instant, Behind)| now.saturating_duration_since(*at) >= BETWEEN;
         let (_, before) = self.first.take_if(is_due)?;
         let (behind, rejected) = core.clients_behind();
         let stuck = behind.iter().filter(|(of, sent)| before.get(*of) == Some(*sent));

@@ -14,7 +14,7 @@ use crate::relay_core::core::RelayCore;
 pub(crate) struct DriftSeen {
     /// How many resources of a scope are not as its origin has them, where any are.
     differ: BTreeMap<(usize, ScopeKey), usize>,
-    /// When a scope of an origin was looked at last.
+    /// When a scope of an origin was compared last, or was to be first.
     checked: BTreeMap<usize, Instant>,
     now: Option<Instant>,
     /// Clients that are behind, and that rejected what they were sent.
@@ -50,7 +50,14 @@ impl Outcome {
 
 impl DriftSeen {
     /// Only these origins and scopes are there still.
-    pub(super) fn keep_only<'a>(&mut self, origins: impl Iterator<Item = &'a usize>, scopes: &[(usize, ScopeKey)]) {
+    pub(super) fn keep_only<'a>(
+        &mut self,
+        origins: impl Iterator<Item = &'a usize>,
+        scopes: &[(usize, ScopeKey)],
+        now: Instant,
+    ) {
+        // Of who never answers it is told for how long it did not.
+        scopes.iter().for_each(|(origin, _)| _ = self.checked.entry(*origin).or_insert(now));
         let origins: BTreeSet<_> = origins.copied().collect();
         self.checked.retain(|origin, _| origins.contains(origin));
         if !self.differ.is_empty() {
@@ -59,8 +66,12 @@ impl DriftSeen {
         }
     }
 
-    /// So many resources of a scope differ: how many did before.
-    pub(super) fn saw(&mut self, place: (usize, ScopeKey), differ: usize, now: Instant) -> usize {
+    /// So many resources of a scope differ: how many did before. Where not all of it was compared, and nothing that was differs, what
+    /// was seen before counts.
+    pub(super) fn saw(&mut self, place: (usize, ScopeKey), differ: usize, outcome: Outcome, now: Instant) -> usize {
+        if outcome == Outcome::Unknown {
+            return self.differ.get(&place).copied().unwrap_or_default();
+        }
         self.checked.insert(place.0, now);
         let before = if differ > 0 { self.differ.insert(place, differ) } else { self.differ.remove(&place) };
         before.unwrap_or_default()
@@ -73,6 +84,16 @@ impl RelayCore {
         lock(&self.drift_seen).get_or_insert_default();
         let asked = self.origins().into_iter().filter(|(.., origin)| !origin.is_authoritative());
         asked.for_each(|(_, name, _)| self.metrics.declare_drift(&name));
+    }
+
+    /// Whether something of a scope differed when it was compared last.
+    pub(super) fn has_drift(&self, place: &(usize, ScopeKey)) -> bool {
+        lock(&self.drift_seen).as_ref().is_some_and(|seen| seen.differ.contains_key(place))
+    }
+
+    /// There is no such scope any more.
+    pub(super) fn has_no_drift(&self, place: &(usize, ScopeKey)) {
+        lock(&self.drift_seen).iter_mut().for_each(|seen| _ = seen.differ.remove(place));
     }
 
     pub(super) fn drift_is_polled(&self, now: Instant) {

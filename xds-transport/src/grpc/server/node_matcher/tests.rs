@@ -114,7 +114,7 @@ fn a_node_is_picked_by_its_metadata() {
         (&["zone"], Is::PresentMatch(true), true),
         (&["zone"], Is::PresentMatch(false), false),
         (&["absent"], Is::PresentMatch(true), false),
-        (&["absent"], Is::PresentMatch(false), true),
+        (&["absent"], Is::PresentMatch(false), false),
         (&["in"], Is::PresentMatch(true), false),
         (&["in"], Is::PresentMatch(false), false),
         (&["list"], list(word("x")), true),
@@ -122,7 +122,6 @@ fn a_node_is_picked_by_its_metadata() {
         (&["zone"], list(word("b")), false),
         (&["zone"], any(vec![word("a"), word("b")]), true),
         (&["zone"], any(vec![word("a"), word("c")]), false),
-        (&["zone"], any(Vec::new()), false),
     ] {
         assert_eq!(picks_by(path, pattern.clone()), expected, "{path:?} {pattern:?}");
     }
@@ -166,6 +165,58 @@ fn what_is_not_supported_is_refused_by_its_name() {
     let nowhere = NodeMatcher { node_id: None, node_metadatas: vec![of_metadata(&[], Is::BoolMatch(true))] };
     assert!(why(nowhere).starts_with("node_matchers[1].node_metadatas[0].path: expected"));
     assert!(NodeMatchers::read(&[Bytes::from_static(b"\xff")]).unwrap_err().starts_with("node_matchers[0]: "));
+    let one = OrMatcher { value_matchers: vec![is(Is::BoolMatch(true))] };
+    let path = format!("{metadata}.or_match.value_matchers");
+    assert_eq!(by(Some(Is::OrMatch(one))), format!("{path}: 1; expected two at the least"));
+    for (field, pattern) in [
+        ("prefix", Text::Prefix(String::new())),
+        ("suffix", Text::Suffix(String::new())),
+        ("contains", Text::Contains(String::new())),
+    ] {
+        let expected = format!("node_matchers[1].node_id.{field}: empty; expected some text");
+        assert_eq!(why(of_id(pattern, true)), expected);
+    }
     let long = vec![Bytes::from(vec![0; MOST_BYTES + 1])];
     assert_eq!(NodeMatchers::read(&long).unwrap_err(), "node_matchers: longer than 65536 bytes");
+}
+
+#[test]
+fn so_many_values_are_compared_and_no_more() {
+    let flag = || is(Is::BoolMatch(true));
+    let any = |count| Is::OrMatch(OrMatcher { value_matchers: vec![flag(); count] });
+    let read = |matchers: &[NodeMatcher]| {
+        let encoded: Vec<Bytes> = matchers.iter().map(|matcher| matcher.encode_to_vec().into()).collect();
+        NodeMatchers::read(&encoded).map(|_| ())
+    };
+    let of = |count| NodeMatcher { node_id: None, node_metadatas: vec![of_metadata(&["a"], any(count))] };
+    let most = vec![NodeMatcher::default(); MOST_VALUES];
+    assert_eq!(read(&most), Ok(()));
+    let words = |at: usize| Err(format!("node_matchers[{at}]: with those before it more than 256 values are compared"));
+    assert_eq!(read(&[most, vec![NodeMatcher::default()]].concat()), words(256));
+    assert_eq!((read(&[of(254)]), read(&[of(255)])), (Ok(()), words(0)));
+    let listed = |of: ValueMatcher| {
+        is(Is::ListMatch(Box::new(ListMatcher {
+            match_pattern: Some(list_matcher::MatchPattern::OneOf(Box::new(of))),
+        })))
+    };
+    let in_lists = Is::OrMatch(OrMatcher { value_matchers: vec![listed(flag()); 128] });
+    let of_lists = NodeMatcher { node_id: None, node_metadatas: vec![of_metadata(&["a"], in_lists)] };
+    assert_eq!(read(&[of_lists]), words(0), "what is within counts");
+}
+
+#[test]
+fn text_is_compared_whole_whatever_letters_it_has() {
+    let of = |id: &str, pattern: Text, ignore: bool| {
+        let node: Bytes = Node { id: id.to_owned(), ..Node::default() }.encode_to_vec().into();
+        let encoded: Bytes = of_id(pattern, ignore).encode_to_vec().into();
+        NodeMatchers::read(&[encoded]).unwrap().match_encoded(&node)
+    };
+    let own = |text: &str| text.to_owned();
+    for ignore in [false, true] {
+        assert!(of("Äb", Text::Prefix(own("Ä")), ignore) && of("bÄ", Text::Suffix(own("Ä")), ignore));
+        assert!(!of("Ä", Text::Suffix(own("bÄ")), ignore) && !of("Ä", Text::Prefix(own("Äb")), ignore));
+        assert!(!of("ä", Text::Exact(own("Ä")), ignore), "case is that of ASCII letters");
+        assert!(of("xÄy", Text::Contains(own("Äy")), ignore));
+        assert!(of("", Text::Exact(String::new()), ignore));
+    }
 }
