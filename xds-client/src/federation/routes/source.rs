@@ -103,8 +103,8 @@ impl Source for Routes {
     }
 
     fn subscribe_known(&mut self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
-        // Whether what there is no room for is new is for the other way to find out.
-        if self.refused.is_some() || self.may_grow(text.as_str()).is_err() {
+        // What is known was asked for before: one that is too much costs no origin anything, and ends the stream.
+        if self.refused.is_some() {
             return None;
         }
         let subscriber = self.subscribers.get_mut(id.index())?;
