@@ -103,7 +103,7 @@ impl Source for Routes {
     }
 
     fn subscribe_known(&mut self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
-        // What is known was asked for before: one that is too much costs no origin anything, and ends the stream.
+        // Of names that are known one may be too much before the stream ends: it is one that others ask for, or have.
         if self.refused.is_some() {
             return None;
         }
