@@ -8,6 +8,7 @@ mod absence;
 mod aggregation;
 mod aliases;
 mod another_server;
+mod client_limits;
 mod conversion;
 mod counters;
 mod denied;

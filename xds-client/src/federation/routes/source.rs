@@ -103,8 +103,8 @@ impl Source for Routes {
     }
 
     fn subscribe_known(&mut self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
-        // Whether what there is no room for is new is for the other way to find out.
-        if self.refused.is_some() || self.may_grow(text.as_str()).is_err() {
+        // Of names that are known one may be too much before the stream ends: it is one that others ask for, or have.
+        if self.refused.is_some() {
             return None;
         }
         let subscriber = self.subscribers.get_mut(id.index())?;
