@@ -8,7 +8,7 @@ mod by_type;
 pub mod client_status;
 pub mod collection;
 pub mod load_report;
-pub(crate) mod matcher;
+pub mod matcher;
 pub(crate) mod names;
 pub mod parameters;
 pub(crate) mod shape;

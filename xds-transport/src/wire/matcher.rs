@@ -1,8 +1,6 @@
-//! The messages by which nodes are picked.
+//! The messages by which nodes are picked, in a question for the status of clients.
 
-pub(crate) use super::envoy::r#type::matcher::v3::{
-    DoubleMatcher, NodeMatcher, StringMatcher, StructMatcher, ValueMatcher, double_matcher, list_matcher,
-    string_matcher, struct_matcher, value_matcher,
+pub use super::envoy::r#type::matcher::v3::{
+    DoubleMatcher, DoubleRange, ListMatcher, NodeMatcher, OrMatcher, StringMatcher, StructMatcher, ValueMatcher,
+    double_matcher, list_matcher, string_matcher, struct_matcher, value_matcher,
 };
-#[cfg(test)]
-pub(crate) use super::envoy::r#type::matcher::v3::{DoubleRange, ListMatcher, OrMatcher};
