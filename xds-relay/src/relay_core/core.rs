@@ -152,7 +152,7 @@ impl RelayCore {
             settings,
             relays,
             quotas: Quotas::new(&config.limits),
-            client_uses: Arc::default(),
+            client_uses: ClientUses::new(&config.limits),
             streams: Mutex::default(),
             metrics,
             counts: Counts::default(),
@@ -260,11 +260,13 @@ impl RelayCore {
     }
 
     /// From now on counts what a configuration says that is looked at anew each time: what streams of which nothing is known
-    /// are told, and how many streams, groups, authorities and names there may be. What there is stays.
+    /// are told, and how many streams, groups, authorities and names there may be, and which part of them is one client's. What there is
+    /// stays.
     pub fn set_what_is_read_at_use(&self, config: &Config) {
         let Limits { groups, authorities, names, .. } = config.limits;
         *lock(&self.unknown) = config.unknown;
         self.quotas.set(&config.limits);
+        self.client_uses.set(&config.limits);
         self.shared.groups.set_most(groups);
         self.shared.authorities.set_most(authorities);
         self.shared.names.set_most(names);

@@ -254,7 +254,7 @@ async fn rule_132_of_who_takes_his_time() {
 async fn rule_132_of_what_reaches_an_origin() {
     let (upper, directory) = relay("").await;
     let origins = format!("[{{ name: up, server: '{}' }}]", upper.address);
-    let lower = Running::start_with(&origins, "limits: { groups: 2 }").await;
+    let lower = Running::start_with(&origins, "limits: { groups: 2, one_client: 100% }").await;
     let nodes = (0..2).map(|at| vec![of_node(format!("n{at}"))]).collect();
     meets_at(&lower, directory.path().join("a.yaml"), "groups", "more than 2 node groups", nodes).await;
 
