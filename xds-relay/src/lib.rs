@@ -54,6 +54,7 @@ mod releaser;
 pub mod releases;
 mod reload;
 mod replicas;
+mod seats;
 mod serve;
 mod shared_known;
 mod snapshot;

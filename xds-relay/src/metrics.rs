@@ -89,6 +89,7 @@ pub struct Metrics {
     downstream_refused: IntCounterVec,
     client_refused: IntCounterVec,
     downstream_denied: IntCounterVec,
+    idle_connections_closed: IntCounter,
     downstream: TypedCounters,
     latencies: latencies::Latencies,
     upstream_connects: IntCounterVec,
@@ -163,6 +164,13 @@ impl Metrics {
                 "client_refused_total",
                 "Streams that were refused or ended because of a limit of one client, by the position of its rule.",
                 &["rule", "limit"],
+            ),
+            idle_connections_closed: registered(
+                &registry,
+                constant(IntCounter::with_opts(options(
+                    "idle_connections_closed_total",
+                    "Connections without a stream that were closed to make room for others.",
+                ))),
             ),
             downstream_denied: counters(
                 &registry,
@@ -242,6 +250,11 @@ impl Metrics {
     /// A stream or a connection was refused, or ended, because of a limit: as the configuration calls it.
     pub fn downstream_refused(&self, limit: &'static str) {
         self.downstream_refused.with_label_values(&[limit]).inc();
+    }
+
+    /// A connection without a stream was closed, so that another has room.
+    pub(crate) fn idle_connection_closed(&self) {
+        self.idle_connections_closed.inc();
     }
 
     /// Makes an origin visible before its first connection, as one that is not connected.

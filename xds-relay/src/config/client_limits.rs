@@ -131,9 +131,7 @@ impl ClientLimit {
             Self::Authorities => limits.authorities,
             Self::Names => limits.names,
         };
-        let part = usize::from(limits.one_client);
-        // At least one of a few, as nobody would be let in.
-        (part < 100).then(|| (all / 100 * part + all % 100 * part / 100).max(1))
+        part(all, limits.one_client)
     }
 
     fn at(self, limits: &mut ClientLimits) -> &mut Option<NonZeroUsize> {
@@ -146,6 +144,12 @@ impl ClientLimit {
             Self::Names => &mut limits.names,
         }
     }
+}
+
+/// So much of a hundred of all, if it is less than that: at least one of a few, as nobody would be let in.
+pub(crate) fn part(all: usize, percent: u8) -> Option<usize> {
+    let part = usize::from(percent);
+    (part < 100).then(|| (all / 100 * part + all % 100 * part / 100).max(1))
 }
 
 pub(super) fn client_limits(node: &yaml::Node) -> Result<ClientLimits, Error> {

@@ -63,6 +63,11 @@ impl ClientUses {
         self.parts.set(limits);
     }
 
+    /// The part of one client of so much of something, if that is limited.
+    pub(crate) fn part_of(&self, all: usize) -> Option<usize> {
+        self.parts.of_all(all)
+    }
+
     /// One more stream of a client, under the rule at a position, where there are rules.
     ///
     /// # Errors

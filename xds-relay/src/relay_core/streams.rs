@@ -75,6 +75,11 @@ impl RelayCore {
         })
     }
 
+    /// How much of something one client may have, where all may have so much of it, if that is limited.
+    pub(crate) fn part_of_one_client(&self, all: usize) -> Option<usize> {
+        self.client_uses.part_of(all)
+    }
+
     /// A client met a limit of its own, by its path: that of its rule, or its part of what all may have.
     pub(crate) fn count_of_client(&self, rule: Option<usize>, path: &'static str) {
         match rule.filter(|_| ClientLimit::of_path(path).is_some()) {

@@ -10,7 +10,8 @@ use tokio::net::TcpStream;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node};
 
 use crate::Running;
-use crate::limits::{CLUSTERS, call, counted, relay, write};
+use crate::limits::{CLUSTERS, call, counted, relay, relay_with, write};
+use crate::loops::page;
 use crate::stream::{Call, framed, in_time};
 
 /// A request for some names of a type.
@@ -227,10 +228,53 @@ async fn rule_109_a_name_that_is_too_long_is_one_of_nothing() {
 async fn connections_are_so_many() {
     let (relay, directory) = relay("connections: 2").await;
     let mut good = Good::new(&relay, directory.path().join("a.yaml")).await;
-    let _served = TcpStream::connect(relay.address).await.unwrap();
+    let mut served = call(relay.address).await;
+    ask(CLUSTERS, &["a"]).send(&mut served).await;
+    response(&mut served).await;
     let mut refused = TcpStream::connect(relay.address).await.unwrap();
     assert_eq!(in_time(refused.read(&mut [0])).await.unwrap_or(0), 0);
     counted(&relay, "connections", 1).await;
+    good.goes_on().await;
+    response(&mut served).await;
+}
+
+/// Who only connects, and says nothing, is closed for who comes, and nobody else is.
+#[tokio::test]
+async fn connections_without_a_stream_keep_nobody_out() {
+    let (relay, directory) = relay("connections: 3").await;
+    let mut good = Good::new(&relay, directory.path().join("a.yaml")).await;
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(TcpStream::connect(relay.address).await.unwrap());
+    }
+    let mut newcomer = call(relay.address).await;
+    ask(CLUSTERS, &["a"]).send(&mut newcomer).await;
+    assert_eq!(response(&mut newcomer).await.resources.len(), 1);
+    let closed = async {
+        while !page(&relay, "/metrics").await.contains("\nxds_relay_idle_connections_closed_total 19\n") {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(closed).await;
+    for mut silent in silent.into_iter().take(19) {
+        assert_eq!(in_time(silent.read(&mut [0])).await.unwrap_or(0), 0, "the longest first");
+    }
+    counted(&relay, "connections", 0).await;
+    good.goes_on().await;
+}
+
+/// Of connections there is a part for one address, too.
+#[tokio::test]
+async fn one_address_has_half_of_the_connections() {
+    let (relay, directory) = relay_with("connections: 4").await;
+    let mut good = Good::new(&relay, directory.path().join("a.yaml")).await;
+    let mut served = call(relay.address).await;
+    ask(CLUSTERS, &["a"]).send(&mut served).await;
+    response(&mut served).await;
+    let mut refused = TcpStream::connect(relay.address).await.unwrap();
+    assert_eq!(in_time(refused.read(&mut [0])).await.unwrap_or(0), 0);
+    counted(&relay, "one_client", 1).await;
+    counted(&relay, "connections", 0).await;
     good.goes_on().await;
 }
 
