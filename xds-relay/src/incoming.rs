@@ -2,7 +2,6 @@
 //! nothing.
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker, ready};
@@ -19,9 +18,6 @@ use crate::socket::{self, Io};
 
 /// How long nothing is accepted after the system had nothing to accept it with.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Which part of the descriptors, and how many at the least, are for admin pages, origins and files.
-const RESERVED_PART: u64 = 8;
-const RESERVED: u64 = 32;
 
 /// Where connections are accepted.
 pub(crate) trait Listener: Unpin {
@@ -105,9 +101,8 @@ impl<L: Listener> Incoming<L> {
 }
 
 impl<L> Incoming<L> {
-    /// At most `limit` connections at a time, or as many as this process may have descriptors for; from `next` once there is one.
-    pub(crate) fn new(listener: L, next: Next<L>, limit: Option<NonZeroUsize>, core: Arc<RelayCore>) -> Self {
-        let limit = limit.map_or_else(default_limit, NonZeroUsize::get);
+    /// At most `limit` connections at a time; from `next` once there is one.
+    pub(crate) fn new(listener: L, next: Next<L>, limit: usize, core: Arc<RelayCore>) -> Self {
         tracing::info!(limit, "so many connections clients may have");
         let seats = Seats::new(limit);
         Self { listener, next, left: None, seats, newcomer: None, core, pause: None, short: false }
@@ -148,20 +143,6 @@ impl<L> Incoming<L> {
             tracing::warn!("{words}");
         }
     }
-}
-
-/// What the process may have, less what it needs itself.
-fn default_limit() -> usize {
-    #[cfg(unix)]
-    let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    #[cfg(not(unix))]
-    let descriptors: Option<u64> = None;
-    descriptors.map_or(usize::MAX, connections_of)
-}
-
-fn connections_of(descriptors: u64) -> usize {
-    let reserved = (descriptors / RESERVED_PART).max(RESERVED);
-    usize::try_from(descriptors.saturating_sub(reserved).max(1)).unwrap_or(usize::MAX)
 }
 
 impl<L: Listener> Stream for Incoming<L> {
@@ -217,14 +198,6 @@ mod tests {
     use crate::metrics::Metrics;
     use crate::relay_core::EveryNode;
 
-    #[test]
-    fn some_descriptors_are_left_for_everything_else() {
-        assert_eq!(connections_of(1024), 896);
-        assert_eq!(connections_of(100), 68);
-        assert_eq!(connections_of(8), 1);
-        assert_eq!(connections_of(1 << 20), 917_504);
-    }
-
     /// Fails in these ways, and then has nothing to accept.
     struct Failing(Mutex<VecDeque<io::Error>>);
 
@@ -239,7 +212,7 @@ mod tests {
         let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
         let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
         let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
-        let mut incoming = Incoming::new(Failing(Mutex::new(failures.into())), Next::default(), None, core);
+        let mut incoming = Incoming::new(Failing(Mutex::new(failures.into())), Next::default(), 10, core);
         let mut look = async || {
             let nobody = timeout(PAUSE * 3 / 2, std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_next(cx)));
             assert!(nobody.await.is_err());

@@ -16,6 +16,7 @@ mod client_status;
 pub mod config;
 mod connections;
 mod content;
+mod descriptors;
 mod downstream;
 mod drain;
 mod drift;

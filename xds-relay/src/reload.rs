@@ -23,6 +23,7 @@ use crate::causes::with_causes;
 use crate::check::check_named;
 use crate::client_rules::{ClientRules, Rules};
 use crate::config::Config;
+use crate::descriptors::Bounds;
 use crate::error::Error;
 use crate::lock::lock;
 use crate::logging::Logging;
@@ -226,6 +227,9 @@ impl Parts {
         limits.load_report_streams = new.load_report_streams;
         (limits.groups, limits.authorities, limits.names) = (new.groups, new.authorities, new.names);
         limits.one_client = new.one_client;
+        // Origins may bear more streams on a connection, or be others.
+        let bounds = Bounds::of(running);
+        self.core.bound(bounds.groups, bounds.load_report_streams);
         self.core.set_what_is_read_at_use(running);
         let mut needs_restart = differences(running, config);
         needs_restart.extend(self.read_once.differ(config));

@@ -50,6 +50,8 @@ pub struct RelayCore {
     pub(crate) node_parameters: NodeParameters,
     unknown: Mutex<Unknown>,
     limits: Limits,
+    /// How many node groups and streams of load reports there may be, whatever limits say.
+    bounds: Mutex<(usize, usize)>,
     pub(crate) shared: federation::Limits,
     settings: Settings,
     pub(crate) relays: Arc<Relays>,
@@ -148,6 +150,7 @@ impl RelayCore {
             node_parameters: NodeParameters::new(config.node_parameters.clone()),
             unknown: Mutex::new(config.unknown),
             limits: config.limits,
+            bounds: Mutex::new((usize::MAX, usize::MAX)),
             shared,
             settings,
             relays,
@@ -263,13 +266,23 @@ impl RelayCore {
     /// are told, and how many streams, groups, authorities and names there may be, and which part of them is one client's. What there is
     /// stays.
     pub fn set_what_is_read_at_use(&self, config: &Config) {
-        let Limits { groups, authorities, names, .. } = config.limits;
+        let mut limits = config.limits;
+        let (groups, reports) = *lock(&self.bounds);
+        (limits.groups, limits.load_report_streams) =
+            (limits.groups.min(groups), limits.load_report_streams.min(reports));
         *lock(&self.unknown) = config.unknown;
-        self.quotas.set(&config.limits);
-        self.client_uses.set(&config.limits);
+        self.quotas.set(&limits);
+        self.client_uses.set(&limits);
+        let Limits { groups, authorities, names, .. } = limits;
         self.shared.groups.set_most(groups);
         self.shared.authorities.set_most(authorities);
         self.shared.names.set_most(names);
+    }
+
+    /// There may be no more node groups and streams of load reports than these, whatever limits are
+    /// [read](Self::set_what_is_read_at_use) from now on.
+    pub fn bound(&self, groups: usize, load_report_streams: usize) {
+        *lock(&self.bounds) = (groups, load_report_streams);
     }
 
     /// Has this told, too, what takes how long with clients that come from now on: the first who is, counts.
