@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 use std::time::Instant;
 
+use tokio::runtime::Handle;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 use xds_transport::grpc::server::{self, Accept, Accepted, Opened, Service, StreamHandle};
@@ -24,6 +25,13 @@ pub(crate) fn service(core: Arc<RelayCore>, rules: Arc<ClientRules>) -> Service<
         .max_unfinished_bytes(limits.unfinished_request_bytes)
         .first_request_within(limits.first_request)
         .max_stream_age(limits.stream_age)
+        .long_turns(at_a_time())
+}
+
+/// Half of the threads that streams are served by: the others are for who has little to be told.
+fn at_a_time() -> usize {
+    let workers = Handle::try_current().map_or(1, |runtime| runtime.metrics().num_workers());
+    (workers / 2).max(1)
 }
 
 /// Serves every stream that is opened from one relay.
