@@ -105,6 +105,8 @@ impl<L> Incoming<L> {
     pub(crate) fn new(listener: L, next: Next<L>, limit: usize, core: Arc<RelayCore>) -> Self {
         tracing::info!(limit, "so many connections clients may have");
         let seats = Seats::new(limit);
+        let counted = seats.clone();
+        core.tell_use("connections", move || (counted.taken(), counted.most()));
         Self { listener, next, left: None, seats, newcomer: None, core, pause: None, short: false }
     }
 

@@ -14,6 +14,7 @@ use prometheus::{
 };
 use xds_transport::Protocol;
 
+mod bounded;
 mod client_limits;
 mod denial;
 mod downstream;
@@ -89,7 +90,7 @@ pub struct Metrics {
     downstream_refused: IntCounterVec,
     client_refused: IntCounterVec,
     downstream_denied: IntCounterVec,
-    idle_connections_closed: IntCounter,
+    bounded: bounded::Bounded,
     downstream: TypedCounters,
     latencies: latencies::Latencies,
     upstream_connects: IntCounterVec,
@@ -165,13 +166,7 @@ impl Metrics {
                 "Streams that were refused or ended because of a limit of one client, by the position of its rule.",
                 &["rule", "limit"],
             ),
-            idle_connections_closed: registered(
-                &registry,
-                constant(IntCounter::with_opts(options(
-                    "idle_connections_closed_total",
-                    "Connections without a stream that were closed to make room for others.",
-                ))),
-            ),
+            bounded: bounded::Bounded::new(&registry),
             downstream_denied: counters(
                 &registry,
                 "downstream_denied_total",
@@ -252,13 +247,9 @@ impl Metrics {
         self.downstream_refused.with_label_values(&[limit]).inc();
     }
 
-    /// A connection without a stream was closed, so that another has room.
-    pub(crate) fn idle_connection_closed(&self) {
-        self.idle_connections_closed.inc();
-    }
-
     /// Makes an origin visible before its first connection, as one that is not connected.
     pub fn declare_origin(&self, origin: &str) {
+        self.bounded.declare_origin(origin);
         self.upstream_connects.with_label_values(&[origin]);
         self.upstream_disconnects.with_label_values(&[origin]);
         self.upstream_refused.with_label_values(&[origin]);

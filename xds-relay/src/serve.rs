@@ -303,7 +303,10 @@ fn count_limited(core: &Arc<RelayCore>) -> Limited {
 
 /// Discovery, and beside it load reports and what else there is.
 fn routes(core: &Arc<RelayCore>, rules: Arc<ClientRules>, load_reports: LoadReports, others: Option<Router>) -> Routes {
-    let discovery = downstream::service(core.clone(), rules).into_routes().into_axum_router();
+    let service = downstream::service(core.clone(), rules);
+    let (unfinished, most) = (service.unfinished_bytes(), core.limits().unfinished_request_bytes);
+    core.tell_use("unfinished_request_bytes", move || (unfinished(), most));
+    let discovery = service.into_routes().into_axum_router();
     discovery.route_service(load_reports::METHOD, load_reports).merge(others.unwrap_or_default()).into()
 }
 

@@ -57,6 +57,8 @@ pub struct RelayCore {
     pub(crate) relays: Arc<Relays>,
     pub(crate) quotas: Quotas,
     pub(crate) client_uses: Arc<ClientUses>,
+    /// What else tells how much of it is used, and how much may be, by its limit.
+    pub(crate) used_beside: Mutex<BTreeMap<&'static str, UsedBeside>>,
     pub(crate) streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) counts: Counts,
@@ -72,6 +74,9 @@ pub struct RelayCore {
     /// Whether there is to be one.
     pub(crate) keeps: bool,
 }
+
+/// How much of something is used, and how much may be.
+pub(crate) type UsedBeside = Box<dyn Fn() -> (usize, usize) + Send + Sync>;
 
 /// What is wrong with an origin that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,6 +161,7 @@ impl RelayCore {
             relays,
             quotas: Quotas::new(&config.limits),
             client_uses: ClientUses::new(&config.limits),
+            used_beside: Mutex::default(),
             streams: Mutex::default(),
             metrics,
             counts: Counts::default(),
@@ -283,6 +289,11 @@ impl RelayCore {
     /// [read](Self::set_what_is_read_at_use) from now on.
     pub fn bound(&self, groups: usize, load_report_streams: usize) {
         *lock(&self.bounds) = (groups, load_report_streams);
+    }
+
+    /// Has this asked how much is used of what a limit bounds that is not of the core, and how much may be, whenever somebody looks.
+    pub fn tell_use(&self, limit: &'static str, used: impl Fn() -> (usize, usize) + Send + Sync + 'static) {
+        lock(&self.used_beside).insert(limit, Box::new(used));
     }
 
     /// Has this told, too, what takes how long with clients that come from now on: the first who is, counts.

@@ -263,6 +263,48 @@ async fn connections_without_a_stream_keep_nobody_out() {
     good.goes_on().await;
 }
 
+/// How full they are, beside how much there may be, is told before anybody is refused.
+#[tokio::test]
+async fn how_many_connections_and_unfinished_bytes_there_are_is_told() {
+    let (relay, _directory) = relay("connections: 7, unfinished_request_bytes: 8 KiB").await;
+    let mut begun = call(relay.address).await;
+    begun.sending.send_data(framed(&[0; 3000]).slice(..1005), false).unwrap();
+    let lines = [
+        "xds_relay_limit{limit=\"connections\"} 7",
+        "xds_relay_limit_used{limit=\"connections\"} 1",
+        "xds_relay_limit{limit=\"unfinished_request_bytes\"} 8192",
+        "xds_relay_limit_used{limit=\"unfinished_request_bytes\"} 1005",
+    ];
+    let told = async {
+        loop {
+            let text = page(&relay, "/metrics").await;
+            if lines.iter().all(|line| text.lines().any(|of| of == *line)) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(told).await;
+}
+
+/// Of what an origin sends the client gets nothing, and the relay says why.
+#[tokio::test]
+async fn a_response_of_an_origin_that_is_too_long_is_counted() {
+    let (upper, directory) = relay("").await;
+    write(&directory.path().join("a.yaml"), &format!("alt_stat_name: '{}'", "x".repeat(8000)));
+    let origins = format!("[{{ name: up, server: '{}' }}]", upper.address);
+    let lower = Running::start_with(&origins, "limits: { max_response_bytes: 4 KiB }").await;
+    let mut client = call(lower.address).await;
+    ask(CLUSTERS, &["a"]).send(&mut client).await;
+    let counted = async {
+        while page(&lower, "/metrics").await.contains("\nxds_relay_upstream_too_long_total{origin=\"up\"} 0\n") {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(counted).await;
+    assert!(page(&lower, "/metrics").await.contains("\nxds_relay_upstream_too_long_total{origin=\"up\"} "));
+}
+
 /// Of connections there is a part for one address, too.
 #[tokio::test]
 async fn one_address_has_half_of_the_connections() {
