@@ -23,6 +23,7 @@ use xdstp_cache::Selector;
 pub use self::error::EndpointError;
 pub use self::server::ServerError;
 use crate::backoff::Backoff;
+use crate::federation::Quota;
 #[cfg(feature = "rustls-any")]
 use crate::tls::Tls;
 #[cfg(feature = "rustls-any")]
@@ -70,6 +71,8 @@ pub struct Endpoint {
     pub(crate) backoff: Backoff,
     pub(crate) max_message_size: usize,
     pub(crate) streams_per_connection: NonZeroUsize,
+    /// For how many connections there is room, of all that have the same.
+    pub(crate) room: Option<Arc<Quota>>,
     pub(crate) max_request_size: usize,
     pub(crate) request_limit: Option<RateLimit>,
     /// What each call carries beside what is said of it elsewhere.
@@ -139,6 +142,7 @@ impl Endpoint {
             backoff: Backoff::default(),
             max_message_size: DEFAULT_MAX_MESSAGE_SIZE,
             streams_per_connection: DEFAULT_STREAMS_PER_CONNECTION,
+            room: None,
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             request_limit: None,
             metadata: MetadataMap::new(),
@@ -259,6 +263,13 @@ impl Endpoint {
     pub fn with_streams_per_connection(self, streams_per_connection: NonZeroUsize) -> Self {
         let transport = with_windows(self.transport, streams_per_connection);
         Self { transport, streams_per_connection, ..self }
+    }
+
+    /// Has at most so many connections, together with all endpoints that have the same room: one that there is no room for is not made,
+    /// and who waits for it is told so, as where nobody answers.
+    #[must_use]
+    pub fn with_room(self, room: Arc<Quota>) -> Self {
+        Self { room: Some(room), ..self }
     }
 
     /// Sends requests of up to this many bytes: 4 MiB otherwise, which is what gRPC servers take by default (rule 132).

@@ -80,6 +80,9 @@ pub trait Consumer: Send + 'static {
     /// Said before [`update`](Self::update) and before [`handle_timeout`](Self::handle_timeout), when there is news.
     fn received(&mut self, _at: Instant) {}
 
+    /// A message was longer than the endpoint [takes](crate::Endpoint::with_max_message_size): the stream ends for it, as is told next.
+    fn too_long(&mut self) {}
+
     /// When to call [`handle_timeout`](Self::handle_timeout).
     fn poll_timeout(&self) -> Option<Instant> {
         None
@@ -128,6 +131,10 @@ impl Consumer for Box<dyn Consumer> {
 
     fn received(&mut self, at: Instant) {
         (**self).received(at);
+    }
+
+    fn too_long(&mut self) {
+        (**self).too_long();
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

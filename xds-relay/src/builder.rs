@@ -21,6 +21,7 @@ use crate::admin_access::{AdminAccess, LetIn};
 use crate::certificates::Certificates;
 use crate::client_rules::{ClientRules, Rules};
 use crate::config::{self, Config, LogFilter, OriginKind, XdstpStreams};
+use crate::descriptors::Bounds;
 use crate::error::Error;
 use crate::exported::export;
 use crate::incoming::Next;
@@ -257,7 +258,8 @@ impl RelayBuilder {
         };
         let types = TypeRules::envoy();
         let metrics = Arc::new(Metrics::new(types.services().map(|(type_url, _)| type_url.as_str())));
-        let connections = Connections::new(&config)?;
+        let bounds = Bounds::of(&config);
+        let connections = Connections::within(&config, bounds.upward)?;
         let state = match state {
             Some(state) => Some(state),
             None => state::open(&config, &*grouping)?,
@@ -267,6 +269,9 @@ impl RelayBuilder {
         }
         let shared = shared_known::open(&config, state.as_ref()).await?;
         let core = RelayCore::embedding(&config, origins, grouping, Box::new(connections.clone()), metrics, state);
+        bounds.say(&config);
+        core.bound(bounds.groups, bounds.load_report_streams);
+        core.set_what_is_read_at_use(&config);
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");
         shared.map_or(Ok(()), |shared| shared_known::go_on(shared, &core))?;

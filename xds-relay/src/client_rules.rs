@@ -10,7 +10,7 @@ use tonic::Status;
 
 pub(crate) use self::shown::{Shown, peer};
 use crate::bearers::Bearers;
-use crate::config::{ClientRule, Config};
+use crate::config::{ClientLimits, ClientRule, Config};
 use crate::error::Error;
 use crate::lock::lock;
 use crate::metrics::{AUDIT, Denial, Metrics};
@@ -47,6 +47,13 @@ impl ClientRules {
     /// These count from now on.
     pub(crate) fn replace(&self, rules: Rules) {
         *lock(&self.0) = Arc::new(rules);
+    }
+}
+
+impl Under {
+    /// Which rule it is, and what one client may use up by it.
+    pub(crate) fn allowed(&self) -> (usize, ClientLimits) {
+        (self.position, self.rule.limits)
     }
 }
 

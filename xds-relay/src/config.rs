@@ -53,7 +53,7 @@ mod traces;
 mod values;
 mod written;
 
-pub(crate) use self::client_limits::ClientLimit;
+pub(crate) use self::client_limits::{ClientLimit, part};
 #[cfg(feature = "file-origin")]
 pub(crate) use self::environment::Filled;
 pub(crate) use self::environment::fill_in;

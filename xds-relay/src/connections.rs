@@ -5,7 +5,7 @@ mod begun;
 mod calls;
 mod http2;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -29,6 +29,7 @@ use self::calls::{Calls, OfOne};
 pub(crate) use self::calls::{Limited, OpenCalls};
 use self::http2::Liveness;
 use crate::config::Limits;
+use crate::seats::{Place, Seat};
 use crate::socket::Io;
 use crate::tls;
 
@@ -55,16 +56,13 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Serves what comes until `stop` resolves, and then until every connection is over. What is beside a connection is kept
-    /// as long as that, and a call knows what the connection says of itself: it is among the extensions of the request.
-    pub(crate) async fn serve<I, K>(
+    /// Serves what comes until `stop` resolves, and then until every connection is over. Each has its seat as long as that, or until it
+    /// is to give it away, and a call knows what the connection says of itself: it is among the extensions of the request.
+    pub(crate) async fn serve<I: Connection>(
         self,
-        incoming: impl Stream<Item = io::Result<(I, K)>>,
+        incoming: impl Stream<Item = io::Result<(I, Seat)>>,
         stop: impl Future<Output = ()>,
-    ) where
-        I: Connection,
-        K: Send + 'static,
-    {
+    ) {
         let serving = Arc::new(self);
         let (stopped, stopping) = watch::channel(false);
         {
@@ -75,7 +73,7 @@ impl Serving {
                     () = &mut stop => break,
                     io = incoming.next() => io,
                 };
-                let (io, kept) = match io {
+                let (io, seat) = match io {
                     Some(Ok(connection)) => connection,
                     Some(Err(error)) => {
                         tracing::debug!("a connection is not accepted: {error}");
@@ -85,12 +83,13 @@ impl Serving {
                 };
                 let (serving, stopping) = (serving.clone(), stopping.clone());
                 // A task that moves what it awaits has room for it twice.
-                let connection = Box::pin(async move { serving.connection(io, stopping).await });
+                let place = seat.place();
+                let connection = Box::pin(async move { serving.connection(io, place, stopping).await });
                 tokio::spawn(async move {
                     if let Err(error) = connection.await {
                         tracing::debug!("a connection failed: {error}");
                     }
-                    drop(kept);
+                    drop(seat);
                 });
             }
         }
@@ -100,19 +99,28 @@ impl Serving {
         stopped.closed().await;
     }
 
-    async fn connection<I: Connection>(&self, io: I, stopping: watch::Receiver<bool>) -> Result<(), BoxError> {
+    async fn connection<I: Connection>(
+        &self,
+        io: I,
+        place: Place,
+        stopping: watch::Receiver<bool>,
+    ) -> Result<(), BoxError> {
         let until = Instant::now() + self.limits.preface;
         let mut client = Extensions::new();
         io.tell(&mut client);
-        let Some(tls) = &self.tls else { return self.speak(io, client, until, stopping).await };
+        let Some(tls) = &self.tls else { return self.speak(io, client, (until, place), stopping).await };
         // What is spoken to in clear text has no room for any of it.
-        let secured = Box::pin(self.secure(tls, io, &client, until, stopping.clone())).await;
+        let securing = Box::pin(self.secure(tls, io, &client, until, stopping.clone()));
+        let secured = tokio::select! {
+            secured = securing => secured,
+            () = poll_fn(|cx| place.poll_leave(cx)) => return Ok(()),
+        };
         let Some(io) = secured else { return Ok(()) };
         if let Some(chain) = io.get_ref().1.peer_certificates() {
             let shown = ClientCertificate::new(chain.iter().map(|certificate| certificate.to_vec()));
             shown.and_then(|shown| client.insert(shown));
         }
-        Box::pin(self.speak(io, client, until, stopping)).await
+        Box::pin(self.speak(io, client, (until, place), stopping)).await
     }
 
     /// What is secure from now on, unless it does not come to that.
@@ -145,13 +153,14 @@ impl Serving {
         &self,
         io: I,
         client: Extensions,
-        until: Instant,
+        (until, place): (Instant, Place),
         mut stopping: watch::Receiver<bool>,
     ) -> Result<(), BoxError>
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let calls = Calls::new(self.limits.streams_per_connection, self.limited.clone(), self.open.clone());
+        let calls =
+            Calls::new(self.limits.streams_per_connection, self.limited.clone(), self.open.clone(), place.clone());
         let of_one = OfOne::new(self.router.clone(), client, calls.clone());
         let mut stop = pin!(async { drop(stopping.wait_for(|stop| *stop).await) });
         let begun = tokio::select! {
@@ -163,6 +172,7 @@ impl Serving {
                 }
             },
             () = &mut stop => return Ok(()),
+            () = poll_fn(|cx| place.poll_leave(cx)) => return Ok(()),
         };
         let Some(io) = begun else { return Ok(()) };
         if self.tls.is_none() && io.is_tls() {
@@ -171,8 +181,10 @@ impl Serving {
             );
         }
         let mut idle = pin!(async {
-            calls.none_for(self.limits.first_request).await;
-            (self.limited)("first_request");
+            tokio::select! {
+                () = calls.none_for(self.limits.first_request) => (self.limited)("first_request"),
+                () = poll_fn(|cx| place.poll_leave(cx)) => {}
+            }
         });
         // Each has room of its own, and the other's is not kept.
         if io.is_http2() {

@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 use std::time::Instant;
 
+use tokio::runtime::Handle;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 use xds_transport::grpc::server::{self, Accept, Accepted, Opened, Service, StreamHandle};
 use xds_transport::server::Stream;
 
 use crate::client_rules::{ClientRules, Shown, Under, peer};
-use crate::config::{ClientLimits, ClientRule};
+use crate::config::ClientRule;
 use crate::lock::lock;
 use crate::metrics::AUDIT;
 use crate::relay_core::{AdmitError, Admitted, ClientUse, RelayCore, Routes, Seen, ServedStream, Share};
@@ -24,6 +25,13 @@ pub(crate) fn service(core: Arc<RelayCore>, rules: Arc<ClientRules>) -> Service<
         .max_unfinished_bytes(limits.unfinished_request_bytes)
         .first_request_within(limits.first_request)
         .max_stream_age(limits.stream_age)
+        .long_turns(at_a_time())
+}
+
+/// Half of the threads that streams are served by: the others are for who has little to be told.
+fn at_a_time() -> usize {
+    let workers = Handle::try_current().map_or(1, |runtime| runtime.metrics().num_workers());
+    (workers / 2).max(1)
 }
 
 /// Serves every stream that is opened from one relay.
@@ -40,14 +48,14 @@ impl Accept for Downstream {
         let rules = self.rules.now();
         let under = rules.admit(&opened.request, &peer, self.core.metrics())?;
         let (shown, now) = (Shown::of(&opened.request), Instant::now());
-        let client_use = under.as_ref().map(|under| self.counted(&shown, under, &peer, now)).transpose()?;
+        let client_use = self.counted(&shown, under.as_ref(), &peer, now)?;
         let Opened { request, protocol, wake, handle, .. } = opened;
         let metadata = MetadataMap::from_headers(request.headers);
         let admitted = self.core.admit(now, &metadata);
         let (client_use, Admitted { metadata, seen, place, .. }) = match admitted {
             Ok(admitted) => (client_use, admitted),
             Err(error) => {
-                client_use.into_iter().for_each(|client| client.undo(now));
+                client_use.undo(now);
                 tracing::warn!(%peer, "a stream is refused: {error}");
                 return Err(match error {
                     AdmitError::Limit(_) => Status::resource_exhausted(error.to_string()),
@@ -55,7 +63,7 @@ impl Accept for Downstream {
                 });
             }
         };
-        let (rule, client_use) = (Mutex::new(under.map(|under| under.rule)), client_use.map(Box::new));
+        let rule = Mutex::new(under.map(|under| under.rule));
         let waker = Waker::from(Arc::new(WakeStream(wake)));
         let outside =
             Outside { handle, peer, shown, rules: self.rules.clone(), rule, client_use, _seen: seen, _place: place };
@@ -71,9 +79,9 @@ impl Accept for Downstream {
 
 impl Downstream {
     /// One more of the streams that its client may have.
-    fn counted(&self, shown: &Shown, under: &Under, peer: &str, now: Instant) -> Result<ClientUse, Status> {
-        let client = shown.identity(&under.rule);
-        let opened = self.core.admit_client((client.clone(), false), (under.position, under.rule.limits), now);
+    fn counted(&self, shown: &Shown, under: Option<&Under>, peer: &str, now: Instant) -> Result<ClientUse, Status> {
+        let client = shown.identity(under.map(|under| &*under.rule));
+        let opened = self.core.admit_client((client.clone(), false), under.map(Under::allowed), now);
         opened.map_err(|error| {
             tracing::warn!(target: AUDIT, %peer, %client, "a stream is refused: {error}");
             Status::resource_exhausted(error.to_string())
@@ -100,8 +108,7 @@ struct Outside {
     shown: Shown,
     rules: Arc<ClientRules>,
     rule: Mutex<Option<Arc<ClientRule>>>,
-    /// Boxed, as there is none where all may ask for everything.
-    client_use: Option<Box<ClientUse>>,
+    client_use: ClientUse,
     _seen: Option<Seen>,
     _place: Share,
 }
@@ -117,18 +124,13 @@ impl ServedStream for Outside {
 
     fn judge(&self) -> Result<(), String> {
         let under = self.rules.now().of(&self.shown).map_err(|status| status.message().to_owned())?;
-        if let Some(client) = &self.client_use {
-            // Without rules there is no limit left, and what is used counts on for those that may come.
-            let none = (client.rule(), ClientLimits::default());
-            let (position, limits) = under.as_ref().map_or(none, |under| (under.position, under.rule.limits));
-            client.is_under(position, limits);
-        }
+        self.client_use.is_under(under.as_ref().map(Under::allowed));
         *lock(&self.rule) = under.map(|under| under.rule);
         Ok(())
     }
 
     fn client_use(&self) -> Option<&ClientUse> {
-        self.client_use.as_deref()
+        Some(&self.client_use)
     }
 
     fn inspect(&self, look: &mut dyn FnMut(&Stream)) {

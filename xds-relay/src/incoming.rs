@@ -2,25 +2,22 @@
 //! nothing.
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 use tokio_stream::Stream;
 
 use crate::lock::lock;
-use crate::relay_core::RelayCore;
+use crate::metrics::AUDIT;
+use crate::relay_core::{Identity, RelayCore};
+use crate::seats::{Full, Seat, Seats};
 use crate::socket::{self, Io};
 
 /// How long nothing is accepted after the system had nothing to accept it with.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Which part of the descriptors, and how many at the least, are for admin pages, origins and files.
-const RESERVED_PART: u64 = 8;
-const RESERVED: u64 = 32;
 
 /// Where connections are accepted.
 pub(crate) trait Listener: Unpin {
@@ -41,22 +38,21 @@ struct Waiting<L> {
     accepts: Option<Waker>,
 }
 
-/// The connections that clients make, each as long as it is one too many closed at once.
+/// The connections that clients make. Where there are as many as there may be, one without a stream makes room for who comes, and where
+/// all have one who comes is closed at once.
 pub(crate) struct Incoming<L = socket::Listener> {
     listener: L,
     next: Next<L>,
     /// The one before, until nobody waits there any more.
     left: Option<L>,
-    limit: usize,
-    room: Arc<Semaphore>,
+    seats: Arc<Seats>,
+    /// Who waits for a seat that is given away.
+    newcomer: Option<Io>,
     core: Arc<RelayCore>,
     pause: Option<Pin<Box<Sleep>>>,
     /// Words about it are said once.
     short: bool,
 }
-
-/// A connection, and what counts it for as long as that is held.
-pub(crate) type Counted = (Io, OwnedSemaphorePermit);
 
 impl<L> Next<L> {
     /// Connections are accepted there from now on. Those that were made before stay.
@@ -105,13 +101,43 @@ impl<L: Listener> Incoming<L> {
 }
 
 impl<L> Incoming<L> {
-    /// At most `limit` connections at a time, or as many as this process may have descriptors for; from `next` once there is one.
-    pub(crate) fn new(listener: L, next: Next<L>, limit: Option<NonZeroUsize>, core: Arc<RelayCore>) -> Self {
-        let limit = limit.map_or_else(default_limit, NonZeroUsize::get);
-        let limit = limit.min(Semaphore::MAX_PERMITS);
+    /// At most `limit` connections at a time; from `next` once there is one.
+    pub(crate) fn new(listener: L, next: Next<L>, limit: usize, core: Arc<RelayCore>) -> Self {
         tracing::info!(limit, "so many connections clients may have");
-        let room = Arc::new(Semaphore::new(limit));
-        Self { listener, next, left: None, limit, room, core, pause: None, short: false }
+        let seats = Seats::new(limit);
+        let counted = seats.clone();
+        core.tell_use("connections", move || (counted.taken(), counted.most()));
+        Self { listener, next, left: None, seats, newcomer: None, core, pause: None, short: false }
+    }
+
+    /// A seat for who comes; none where all are taken for good.
+    fn poll_seat(&mut self, cx: &mut Context<'_>, io: &Io) -> Poll<Option<Seat>> {
+        let core = &self.core;
+        let client = (io.client(), core.part_of_one_client(self.seats.most()));
+        match ready!(self.seats.poll_take(cx, client, || core.metrics().idle_connection_closed())) {
+            Ok(seat) => {
+                self.short = false;
+                return Poll::Ready(Some(seat));
+            }
+            Err(Full::All) => {
+                self.core.metrics().downstream_refused("connections");
+                let limit = self.seats.most();
+                self.say_once(format_args!(
+                    "no more connections are taken: {limit} have a stream (limits.connections, ulimit -n)"
+                ));
+            }
+            Err(Full::OfClient) => {
+                self.core.metrics().downstream_refused("one_client");
+                let (address, most) = client;
+                let address = address.map_or_else(String::new, |address| Identity::of_address(address).to_string());
+                tracing::warn!(
+                    target: AUDIT, client = %address,
+                    "a connection is refused: more than {} connections of one client (limits.one_client of limits.connections of the relay)",
+                    most.unwrap_or_default()
+                );
+            }
+        }
+        Poll::Ready(None)
     }
 
     fn say_once(&mut self, words: std::fmt::Arguments<'_>) {
@@ -121,51 +147,36 @@ impl<L> Incoming<L> {
     }
 }
 
-/// What the process may have, less what it needs itself.
-fn default_limit() -> usize {
-    #[cfg(unix)]
-    let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    #[cfg(not(unix))]
-    let descriptors: Option<u64> = None;
-    descriptors.map_or(usize::MAX, connections_of)
-}
-
-fn connections_of(descriptors: u64) -> usize {
-    let reserved = (descriptors / RESERVED_PART).max(RESERVED);
-    usize::try_from(descriptors.saturating_sub(reserved).max(1)).unwrap_or(usize::MAX)
-}
-
 impl<L: Listener> Stream for Incoming<L> {
-    type Item = io::Result<Counted>;
+    /// With its seat.
+    type Item = io::Result<(Io, Seat)>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Counted>>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<(Io, Seat)>>> {
         loop {
+            if let Some(io) = self.newcomer.take() {
+                match self.poll_seat(cx, &io) {
+                    Poll::Ready(Some(seat)) => {
+                        io.hurry();
+                        return Poll::Ready(Some(Ok((io, seat))));
+                    }
+                    Poll::Ready(None) => {}
+                    Poll::Pending => {
+                        self.newcomer = Some(io);
+                        return Poll::Pending;
+                    }
+                }
+            }
             if let Some(pause) = &mut self.pause {
                 ready!(pause.as_mut().poll(cx));
                 self.pause = None;
             }
-            let io = match ready!(self.poll_accept(cx)) {
-                Ok(io) => io,
-                Err(error) if is_of_the_connection(&error) => continue,
+            match ready!(self.poll_accept(cx)) {
+                Ok(io) => self.newcomer = Some(io),
+                Err(error) if is_of_the_connection(&error) => {}
                 Err(error) => {
                     // The connection waits where it is, and accepting it again at once would be all that is done.
                     self.say_once(format_args!("connections wait, none can be accepted: {error}"));
                     self.pause = Some(Box::pin(sleep(PAUSE)));
-                    continue;
-                }
-            };
-            match self.room.clone().try_acquire_owned() {
-                Ok(counted) => {
-                    self.short = false;
-                    io.hurry();
-                    return Poll::Ready(Some(Ok((io, counted))));
-                }
-                Err(_) => {
-                    self.core.metrics().downstream_refused("connections");
-                    let limit = self.limit;
-                    self.say_once(format_args!(
-                        "no more connections are taken: there are {limit} (limits.connections, ulimit -n)"
-                    ));
                 }
             }
         }
@@ -189,14 +200,6 @@ mod tests {
     use crate::metrics::Metrics;
     use crate::relay_core::EveryNode;
 
-    #[test]
-    fn some_descriptors_are_left_for_everything_else() {
-        assert_eq!(connections_of(1024), 896);
-        assert_eq!(connections_of(100), 68);
-        assert_eq!(connections_of(8), 1);
-        assert_eq!(connections_of(1 << 20), 917_504);
-    }
-
     /// Fails in these ways, and then has nothing to accept.
     struct Failing(Mutex<VecDeque<io::Error>>);
 
@@ -211,7 +214,7 @@ mod tests {
         let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
         let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
         let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
-        let mut incoming = Incoming::new(Failing(Mutex::new(failures.into())), Next::default(), None, core);
+        let mut incoming = Incoming::new(Failing(Mutex::new(failures.into())), Next::default(), 10, core);
         let mut look = async || {
             let nobody = timeout(PAUSE * 3 / 2, std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_next(cx)));
             assert!(nobody.await.is_err());

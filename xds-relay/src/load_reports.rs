@@ -24,7 +24,7 @@ use xdstp_client::upstream::{Place, Pool};
 
 use self::first_message::Begun;
 use crate::causes::with_causes;
-use crate::client_rules::{ClientRules, Shown, peer};
+use crate::client_rules::{ClientRules, Shown, Under, peer};
 use crate::drain::Moments;
 use crate::metrics::{AUDIT, Counter, Denial, LoadReportStream};
 use crate::relay_core::{ClientUse, RelayCore};
@@ -120,22 +120,23 @@ impl LoadReports {
     }
 
     /// Who may not be the node that it says it is reports nothing.
-    async fn admit(&self, reports: Request<AxumBody>) -> Result<(Request<Begun>, Option<ClientUse>), Status> {
+    async fn admit(&self, reports: Request<AxumBody>) -> Result<(Request<Begun>, ClientUse), Status> {
         let (mut head, body) = reports.into_parts();
         let (peer, metrics, limits) = (peer(&head), self.core.metrics(), self.core.limits());
         let admitted = self.rules.now().admit(&head, &peer, metrics)?;
-        let Some(under) = admitted else { return Ok((Request::from_parts(head, Begun::unread(body)), None)) };
-        let rule = under.rule;
-        let client = Shown::of(&head).identity(&rule);
-        let opened = self.core.admit_client((client.clone(), true), (under.position, rule.limits), Instant::now());
+        let rule = admitted.as_ref().map(|under| &*under.rule);
+        let client = Shown::of(&head).identity(rule);
+        let allowed = admitted.as_ref().map(Under::allowed);
+        let opened = self.core.admit_client((client.clone(), true), allowed, Instant::now());
         let counted = opened.map_err(|error| {
             tracing::warn!(target: AUDIT, %peer, %client, "a stream of load reports is refused: {error}");
             Status::resource_exhausted(error.to_string())
         })?;
+        let Some(rule) = rule else { return Ok((Request::from_parts(head, Begun::unread(body)), counted)) };
         // What is shown to the relay is nothing for its origin.
         head.headers.remove(header::AUTHORIZATION);
         if !rule.limits_nodes() {
-            return Ok((Request::from_parts(head, Begun::unread(body)), Some(counted)));
+            return Ok((Request::from_parts(head, Begun::unread(body)), counted));
         }
         let reading = Begun::read(body, limits.node_bytes.saturating_add(MOST_BESIDE));
         let read = tokio::time::timeout(limits.first_request, reading).await;
@@ -145,7 +146,7 @@ impl LoadReports {
             tracing::warn!(target: AUDIT, %peer, node = %node.id, "a node is denied: {reason}");
             return Err(Status::permission_denied(format!("a node that is refused: {reason}")));
         }
-        Ok((Request::from_parts(head, body), Some(counted)))
+        Ok((Request::from_parts(head, body), counted))
     }
 
     /// Has a place on a connection: beyond what the origin bears a stream would wait without a word.
@@ -261,7 +262,7 @@ struct Passed {
     /// Of those that there may be.
     _share: Share,
     /// Of those of its client.
-    _client: Option<ClientUse>,
+    _client: ClientUse,
 }
 
 impl http_body::Body for Passed {

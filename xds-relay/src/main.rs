@@ -20,6 +20,7 @@ mod convert;
 mod import;
 mod keys;
 mod log;
+mod open_files;
 mod reading;
 mod signals;
 
@@ -195,6 +196,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     for note in &notes {
         tracing::warn!("{note}");
     }
+    open_files::take_more();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::Start)?;
     let relay = Relay::builder(config.clone()).log(set_log);
     let result = runtime.block_on(serve(source, config, relay, example.as_ref()));

@@ -14,6 +14,7 @@ use prometheus::{
 };
 use xds_transport::Protocol;
 
+mod bounded;
 mod client_limits;
 mod denial;
 mod downstream;
@@ -89,6 +90,7 @@ pub struct Metrics {
     downstream_refused: IntCounterVec,
     client_refused: IntCounterVec,
     downstream_denied: IntCounterVec,
+    bounded: bounded::Bounded,
     downstream: TypedCounters,
     latencies: latencies::Latencies,
     upstream_connects: IntCounterVec,
@@ -164,6 +166,7 @@ impl Metrics {
                 "Streams that were refused or ended because of a limit of one client, by the position of its rule.",
                 &["rule", "limit"],
             ),
+            bounded: bounded::Bounded::new(&registry),
             downstream_denied: counters(
                 &registry,
                 "downstream_denied_total",
@@ -246,6 +249,7 @@ impl Metrics {
 
     /// Makes an origin visible before its first connection, as one that is not connected.
     pub fn declare_origin(&self, origin: &str) {
+        self.bounded.declare_origin(origin);
         self.upstream_connects.with_label_values(&[origin]);
         self.upstream_disconnects.with_label_values(&[origin]);
         self.upstream_refused.with_label_values(&[origin]);

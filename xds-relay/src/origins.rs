@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use xds_transport::RateLimit;
 use xds_transport::client::Silence;
 use xdstp_client::Endpoint;
+use xdstp_client::federation::Quota;
 use xdstp_client::token::{TokenError, TokenFile};
 use xdstp_client::upstream::{Consumer, Driver, Pool};
 
@@ -97,19 +98,34 @@ pub(crate) struct Connections {
     /// Those for load reports to the default origin: who does not read there holds up no resources.
     reports: Arc<[Pool]>,
     default_origin: usize,
+    /// For how many of them there is room.
+    room: Arc<Quota>,
 }
 
 impl Connections {
+    /// As many as are wanted.
+    ///
     /// # Errors
     /// An address that no connection can be made to, whoever listens there.
+    #[cfg(test)]
     pub(crate) fn new(config: &Config) -> Result<Self, Error> {
-        let pools = |origin: &Origin| Ok(endpoints(config, origin)?.into_iter().map(Pool::new).collect());
+        Self::within(config, usize::MAX)
+    }
+
+    /// At most so many.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(crate) fn within(config: &Config, most: usize) -> Result<Self, Error> {
+        let room = Quota::new("connections to origins", "connections to origins (ulimit -n of the relay)", most);
+        let pool = |endpoint: Endpoint| Pool::new(endpoint.with_room(room.clone()));
+        let pools = |origin: &Origin| Ok(endpoints(config, origin)?.into_iter().map(pool).collect());
         let default_origin = config.origins.iter().position(|origin| origin.name == config.default_origin);
         let reports = default_origin.and_then(|at| config.origins.get(at)).map(pools).transpose()?;
         let reports = reports.unwrap_or_else(Vec::new).into();
         let origins = config.origins.iter().map(pools).collect::<Result<_, Error>>()?;
         let origins = Arc::new(Mutex::new(origins));
-        Ok(Self { origins, reports, default_origin: default_origin.unwrap_or_default() })
+        Ok(Self { origins, reports, default_origin: default_origin.unwrap_or_default(), room })
     }
 
     /// Those for load reports, to each server of the default origin.
@@ -119,7 +135,8 @@ impl Connections {
 
     /// Those to an origin at the next position.
     pub(crate) fn add(&self, endpoints: Vec<Endpoint>) {
-        lock(&self.origins).push(endpoints.into_iter().map(Pool::new).collect());
+        let pools = endpoints.into_iter().map(|endpoint| Pool::new(endpoint.with_room(self.room.clone())));
+        lock(&self.origins).push(pools.collect());
     }
 
     /// Has those to an origin lead to as many others, of the same servers (see [`Pool::lead_to`]) or of others in their place (see
@@ -128,9 +145,9 @@ impl Connections {
         let pools = lock(&self.origins).get(origin).cloned().unwrap_or_default();
         let pools = pools.iter().zip(endpoints);
         let reports = self.reports.iter().zip(endpoints).filter(|_| origin == self.default_origin);
-        pools.chain(reports).for_each(|(pool, endpoint)| match elsewhere {
-            true => pool.lead_elsewhere(endpoint.clone()),
-            false => pool.lead_to(endpoint.clone()),
+        pools.chain(reports).for_each(|(pool, endpoint)| {
+            let endpoint = endpoint.clone().with_room(self.room.clone());
+            if elsewhere { pool.lead_elsewhere(endpoint) } else { pool.lead_to(endpoint) }
         });
     }
 }
@@ -138,7 +155,7 @@ impl Connections {
 /// How to reach the servers of an origin, if it has any: all alike.
 ///
 /// # Errors
-/// As [`Connections::new`].
+/// As [`Connections::within`].
 pub(crate) fn endpoints(config: &Config, origin: &Origin) -> Result<Vec<Endpoint>, Error> {
     let OriginKind::Server { servers, protocol } = &origin.kind else { return Ok(Vec::new()) };
     let tls = origin.tls.as_ref().map(|tls| crate::tls::towards(tls, &config.field_of(origin, "tls"))).transpose()?;

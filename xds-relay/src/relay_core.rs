@@ -4,6 +4,7 @@
 mod by_rules;
 mod client_look;
 mod client_node;
+mod client_parts;
 mod client_status;
 mod client_use;
 mod clients_view;

@@ -23,6 +23,7 @@ use crate::causes::with_causes;
 use crate::check::check_named;
 use crate::client_rules::{ClientRules, Rules};
 use crate::config::Config;
+use crate::descriptors::Bounds;
 use crate::error::Error;
 use crate::lock::lock;
 use crate::logging::Logging;
@@ -115,7 +116,7 @@ impl Reloader {
     /// they run `tls`, `token`, `keepalive` and `streams_per_connection`, and a `server` in place of another, and which `origins` there are, with
     /// their `authorities`, if those that names come from or go to are one server each that is asked over delta, alike for every node, unless
     /// what origins said is kept over a restart; `admin.token` and `admin.write_token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
-    /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be. All else needs a restart, and stays as it was:
+    /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be, and which part of them is one client's (`one_client`). All else needs a restart, and stays as it was:
     /// so does what is in the files of `aggregation.rules`, `state.secrets` and `descriptors` by now.
     ///
     /// Streams that are open go on, but for those of clients that may not be there any more, which are ended as denied. Of what else is
@@ -225,6 +226,10 @@ impl Parts {
         (limits.streams, limits.new_streams_per_second) = (new.streams, new.new_streams_per_second);
         limits.load_report_streams = new.load_report_streams;
         (limits.groups, limits.authorities, limits.names) = (new.groups, new.authorities, new.names);
+        limits.one_client = new.one_client;
+        // Origins may bear more streams on a connection, or be others.
+        let bounds = Bounds::of(running);
+        self.core.bound(bounds.groups, bounds.load_report_streams);
         self.core.set_what_is_read_at_use(running);
         let mut needs_restart = differences(running, config);
         needs_restart.extend(self.read_once.differ(config));

@@ -20,6 +20,7 @@ use crate::client_rules::ClientRules;
 use crate::client_status;
 use crate::config::{Address, Config};
 use crate::connections::{Limited, OpenCalls, Serving};
+use crate::descriptors::Bounds;
 use crate::downstream;
 use crate::drain::{self, Moments};
 use crate::drift;
@@ -165,7 +166,7 @@ impl Relay {
         let client_status = config.client_status.then(|| client_status::router(&core, rules.clone()));
         let routes =
             routes(&core, rules.clone(), load_reports(&config, &connections, &core, rules, reports_end), client_status);
-        let incoming = Incoming::new(listener, next, config.limits.connections, core.clone());
+        let incoming = Incoming::new(listener, next, Bounds::of(&config).connections(&config), core.clone());
         let open_calls = OpenCalls::default();
         let router = layers.into_iter().fold(health.add_to(routes).into_axum_router(), |router, layer| layer(router));
         let (limited, open) = (count_limited(&core), open_calls.clone());
@@ -302,7 +303,10 @@ fn count_limited(core: &Arc<RelayCore>) -> Limited {
 
 /// Discovery, and beside it load reports and what else there is.
 fn routes(core: &Arc<RelayCore>, rules: Arc<ClientRules>, load_reports: LoadReports, others: Option<Router>) -> Routes {
-    let discovery = downstream::service(core.clone(), rules).into_routes().into_axum_router();
+    let service = downstream::service(core.clone(), rules);
+    let (unfinished, most) = (service.unfinished_bytes(), core.limits().unfinished_request_bytes);
+    core.tell_use("unfinished_request_bytes", move || (unfinished(), most));
+    let discovery = service.into_routes().into_axum_router();
     discovery.route_service(load_reports::METHOD, load_reports).merge(others.unwrap_or_default()).into()
 }
 

@@ -1,6 +1,7 @@
 //! Where connections are taken: ports, and unix sockets, whose files are looked after.
 
 use std::io::{self, IoSlice};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -15,6 +16,7 @@ use tonic::transport::server::Connected as _;
 use self::file::SocketFile;
 use crate::config::Address;
 use crate::error::Error;
+use crate::relay_core::Identity;
 
 #[cfg(unix)]
 mod file;
@@ -107,6 +109,18 @@ impl Io {
     pub(crate) fn hurry(&self) {
         if let Self::Tcp(io) = self {
             let _ = io.set_nodelay(true);
+        }
+    }
+
+    /// Where it comes from, of IPv6 the part that is one client's.
+    pub(crate) fn client(&self) -> Option<IpAddr> {
+        match self {
+            Self::Tcp(io) => match Identity::of_address(io.peer_addr().ok()?.ip()) {
+                Identity::Address(address) => Some(address),
+                _ => None,
+            },
+            #[cfg(unix)]
+            Self::Unix(_) => None,
         }
     }
 

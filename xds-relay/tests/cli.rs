@@ -4,7 +4,6 @@
 
 use std::{
     fs,
-    io::Read as _,
     net::TcpListener,
     path::Path,
     process::{Command, Output, Stdio},
@@ -159,10 +158,10 @@ fn a_bad_log_filter_and_a_check_of_nothing_are_refused() {
     }
 }
 
-/// By default connections are refused before descriptors run out; with a limit of one's own they may.
+/// Whatever is configured, there are fewer connections than descriptors, and who comes last is let in.
 #[cfg(unix)]
 #[test]
-fn a_flood_of_connections_harms_neither_clients_that_are_there_nor_the_admin_pages() {
+fn a_flood_of_connections_harms_neither_who_comes_after_it_nor_the_admin_pages() {
     for limits in ["", "limits: { connections: 1000 }"] {
         let (_directory, file) = file(&format!("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n{limits}\n{ORIGIN}"));
         let mut command = Command::new("sh");
@@ -174,31 +173,19 @@ fn a_flood_of_connections_harms_neither_clients_that_are_there_nor_the_admin_pag
         let listen = running.address_after("xDS      ");
         let admin = running.address_after("admin    http://").trim_end_matches('/');
 
-        let mut client = connect(listen);
         let mut flood: Vec<_> = (0..120).map(|_| connect(listen)).collect();
-        if limits.is_empty() {
-            // The last is closed at once, and so were those before it.
-            assert_eq!(flood.last_mut().unwrap().read(&mut [0]).unwrap(), 0);
-            let metrics = answer(&mut connect(admin), "/metrics");
-            let refused = metrics.lines().find_map(|line| {
-                line.strip_prefix("xds_relay_downstream_refused_total{limit=\"connections\"} ")?.parse::<u32>().ok()
-            });
-            // 80 descriptors, of which 32 are for everything else.
-            assert_eq!(refused, Some(121 - 48), "{metrics}");
-        } else {
-            let shortage = std::iter::from_fn(|| said.recv_timeout(PATIENCE).ok())
-                .find(|line| line.contains("connections wait, none can be accepted: "));
-            assert!(shortage.is_some());
-        }
-        assert!(answer(&mut client, "/").starts_with("HTTP/1.1 "));
+        assert!(answer(flood.last_mut().unwrap(), "/").starts_with("HTTP/1.1 "));
+        let metrics = answer(&mut connect(admin), "/metrics");
+        let count = |name: &str| metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u32>().ok());
+        // Of 80 descriptors 32 are for everything else, and one address has half of the others.
+        assert_eq!(count("xds_relay_idle_connections_closed_total"), Some(120 - 24), "{metrics}");
+        assert_eq!(count("xds_relay_downstream_refused_total{limit=\"connections\"}"), Some(0), "{metrics}");
         drop(flood);
         assert!(answer(&mut connect(admin), "/healthz").starts_with("HTTP/1.1 200 "));
         assert!(answer(&mut connect(listen), "/").starts_with("HTTP/1.1 "));
         drop(running);
-        if limits.is_empty() {
-            let refusals = said.iter().filter(|line| line.contains("no more connections are taken"));
-            assert_eq!(refusals.count(), 1, "not one for each");
-        }
+        let words = "limits.connections is 1000, and descriptors allow 48 (ulimit -n)";
+        assert_eq!(said.iter().any(|line| line.contains(words)), !limits.is_empty());
     }
 }
 

@@ -79,7 +79,7 @@ drain: 500ms
 limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, max_upstream_request_bytes: 2 MiB, names_per_stream: 2, names: 3, types_per_stream: 10, parameter_sets_per_stream: 16,
           unfinished_request_bytes: 1 MiB, preface: 11s, first_request: 12s, stream_age: 13s, admin_idle: 14s,
           streams_per_connection: 15,
-          authorities_per_stream: 4, authorities: 5, groups: 6, streams: 7, new_streams_per_second: 8, load_report_streams: 17,
+          authorities_per_stream: 4, authorities: 5, one_client: 40%, groups: 6, streams: 7, new_streams_per_second: 8, load_report_streams: 17,
           requests_per_second: 9, name_bytes: 1 KiB, node_bytes: 1 MiB }
 "#;
     let file = directory.path().join("relay.yaml");
@@ -129,7 +129,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, m
     let times = [limits.preface, limits.first_request, limits.stream_age, limits.admin_idle];
     assert_eq!(times, [11, 12, 13, 14].map(Duration::from_secs));
     assert_eq!((limits.unfinished_request_bytes, limits.streams_per_connection), (1 << 20, 15));
-    assert_eq!((limits.authorities, limits.groups, limits.streams), (5, 6, 7));
+    assert_eq!((limits.authorities, limits.one_client, limits.groups, limits.streams), (5, 40, 6, 7));
     assert_eq!(limits.load_report_streams, 17);
     assert_eq!((limits.name_bytes, limits.node_bytes), (1 << 10, 1 << 20));
     assert_eq!((limits.new_streams_per_second, limits.requests_per_second, limits.types_per_stream), (8, 9, 10));
@@ -327,6 +327,8 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ),
         ("limits: { node_bytes: 1023 }", "2:23: limits.node_bytes: `1023`: expected 1 KiB to 1024 KiB"),
         ("limits: { connections: 0 }", "2:24: limits.connections: `0`: expected a number from 1 to 1000000"),
+        ("limits: { one_client: 101% }", "2:23: limits.one_client: `101%`: expected a part, 1% to 100%"),
+        ("limits: { one_client: 50 }", "2:23: limits.one_client: `50`: expected a part, 1% to 100%"),
         ("limits: { names: 0 }", "2:18: limits.names: `0`: expected a number, 1 to 1000000000"),
         ("limits: { preface: 0s }", "2:20: limits.preface: expected some time"),
         ("limits: { streams: many }", "2:20: limits.streams: `many`: expected a number, 1 to 1000000000"),

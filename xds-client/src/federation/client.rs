@@ -95,6 +95,17 @@ pub trait Client: Send + Sync + 'static {
     /// It asks for so many names fewer, of those that it was let.
     fn shrinks(&self, _names: usize) {}
 
+    /// It brings so many names along, by their weight, of which it may ask for some as well: whether it may, besides what all may.
+    ///
+    /// # Errors
+    /// There would be more than it may, and there are none more.
+    fn brings(&self, _names: usize) -> Result<(), OverLimit> {
+        Ok(())
+    }
+
+    /// So many of those that it was let bring along count no more.
+    fn brought(&self, _names: usize) {}
+
     /// It asks for more than it may: the reason that its stream ends with.
     fn refused(&self, error: &OverLimit) -> String;
 

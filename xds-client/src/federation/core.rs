@@ -123,6 +123,15 @@ impl Federation {
         lock(&self.scopes).get(key).cloned()
     }
 
+    /// Whether it is of an authority that the configuration gives to an origin: there are as many of these as that says, and no
+    /// stranger is to take their places.
+    pub fn lists(&self, key: &ScopeKey) -> bool {
+        match key.of_all() {
+            ScopeKey::Authority(authority) => key.selector().is_none() && self.authorities().lists(authority),
+            _ => false,
+        }
+    }
+
     /// How many bodies are held for node groups, equal ones once.
     pub fn bodies(&self) -> usize {
         self.interner.bodies()
@@ -319,8 +328,7 @@ impl Federation {
             return Ok((scope.clone(), false));
         }
         let share = match key.of_all() {
-            // There are as many of these as the configuration says, and no stranger is to take their places.
-            ScopeKey::Authority(authority) if key.selector().is_none() && self.authorities().lists(authority) => None,
+            _ if self.lists(&key) => None,
             ScopeKey::Authority(_) => Some(self.limits.authorities.take()?),
             ScopeKey::Group(..) => Some(self.limits.groups.take()?),
             // Each set of parameters is one more, and clients have as many as they like.

@@ -140,6 +140,10 @@ impl Feed {
 }
 
 impl Consumer for Feed {
+    fn too_long(&mut self) {
+        self.server.observer.too_long(&self.server.origin);
+    }
+
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         self.intern.take().into_iter().for_each(|intern| apply(Command::Intern(intern)));
         self.dropped.drain(..).for_each(&mut *apply);

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use bytes::{Bytes, BytesMut};
 use prost::Message;
@@ -24,6 +25,12 @@ impl PartialEq for NodeGroup {
 }
 
 impl Eq for NodeGroup {}
+
+impl Hash for NodeGroup {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
 
 impl PartialOrd for NodeGroup {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {

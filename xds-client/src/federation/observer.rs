@@ -49,6 +49,9 @@ pub trait Observer: Send + Sync + 'static {
     /// So many resources of a response were of use, and so many were not.
     fn judged(&self, _server: &str, _type_url: &TypeUrl, _valid: u64, _invalid: u64) {}
 
+    /// A response was longer than is taken, and ended its stream.
+    fn too_long(&self, _origin: &str) {}
+
     /// So many resources were refused.
     fn refused(&self, _origin: &str, _resources: u64) {}
 }

@@ -267,7 +267,8 @@ impl Routes {
             && subscriber.brought > 0
             && !subscriber.all_parts().any(|part| part.scope.brings(part.id))
         {
-            self.brought.shrink(std::mem::take(&mut subscriber.brought));
+            let brought = std::mem::take(&mut subscriber.brought);
+            self.shrink_brought(brought);
         }
     }
 
@@ -325,6 +326,7 @@ impl Drop for Routes {
             subscriber.all_parts().for_each(|part| leave_part(&self.view, &*self.client, &subscriber.type_url, part));
         }
         self.client.shrinks(self.names.used());
+        self.client.brought(self.brought.used());
         self.group_scopes.values().for_each(|scope| scope.leave(self.number));
     }
 }

@@ -9,7 +9,7 @@ use crate::federation::node_group::NodeGroup;
 use crate::federation::place::Place;
 
 /// Which scope a name belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ScopeKey {
     /// `xdstp:` names of one authority, in canonical spelling.
     Authority(String),

@@ -1,6 +1,7 @@
 //! Connections to an origin.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -16,6 +17,7 @@ use super::ended::chain;
 use super::heard::{Heard, Listening};
 use super::last_words::LastWords;
 use crate::endpoint::Endpoint;
+use crate::federation::Share;
 #[cfg(unix)]
 use crate::unix_address::UnixAddress;
 
@@ -27,10 +29,24 @@ pub(crate) type Connecting = Pin<Box<dyn Future<Output = Result<Connected, Strin
 pub(crate) struct Connected {
     pub(crate) channel: Channel,
     pub(super) heard: Heard,
+    /// Of those that there is room for.
+    _room: Option<Arc<Share>>,
 }
 
 /// Connects to `endpoint` by TCP, or to its unix socket, and speaks TLS if it says so.
 pub(crate) fn to(endpoint: &Endpoint) -> Connecting {
+    let Some(room) = &endpoint.room else { return roomy(endpoint) };
+    match room.take() {
+        Ok(share) => {
+            let connecting = roomy(endpoint);
+            Box::pin(async move { Ok(Connected { _room: Some(Arc::new(share)), ..connecting.await? }) })
+        }
+        Err(error) => Box::pin(async move { Err(error.to_string()) }),
+    }
+}
+
+/// The same, for as many as are wanted.
+fn roomy(endpoint: &Endpoint) -> Connecting {
     match endpoint.socket.clone() {
         None => tcp_by(endpoint, HttpConnector::new()),
         #[cfg(unix)]
@@ -148,7 +164,7 @@ where
         let patience = endpoint.get_connect_timeout().unwrap_or(Duration::MAX);
         let channel = endpoint.connect_with_connector(once).await.map_err(|error| chain(&error))?;
         match tokio::time::timeout(patience, heard.settings()).await {
-            Ok(begun) => begun.map(|()| Connected { channel, heard }),
+            Ok(begun) => begun.map(|()| Connected { channel, heard, _room: None }),
             Err(_) => Err(format!("connected, but nobody spoke HTTP/2 within {patience:?}")),
         }
     })
@@ -158,7 +174,7 @@ where
 mod tests {
     use std::convert::Infallible;
     use std::net::SocketAddr;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use hyper_util::client::legacy::connect::dns::Name;
     use tokio::io::AsyncWriteExt as _;

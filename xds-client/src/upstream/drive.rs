@@ -156,6 +156,10 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
                 }
             }
             Happened::Ended(error) => error,
+            Happened::TooLong(error) => {
+                consumer.too_long();
+                error
+            }
             Happened::Unreachable(Unreachable { error, retry_at, is_lull }) => {
                 link = Link::Down;
                 let connection = upstream.lost(now(), Some(error), retry_at);
@@ -229,6 +233,8 @@ enum Happened {
     Opened(MetadataMap),
     Message(Bytes),
     Ended(String),
+    /// For a message that is longer than is taken.
+    TooLong(String),
 }
 
 impl Link {
@@ -250,6 +256,7 @@ impl Link {
             Self::Up { ads, .. } => match ads.next(transmit).await {
                 Ok(Some(message)) => Happened::Message(message),
                 Ok(None) => Happened::Ended("the origin closed the stream".into()),
+                Err(status) if ended::is_too_long(&status) => Happened::TooLong(ended::words(&status, protocol)),
                 Err(status) => Happened::Ended(ended::words(&status, protocol)),
             },
         }

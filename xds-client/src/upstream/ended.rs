@@ -24,6 +24,11 @@ pub(super) fn words(status: &Status, protocol: Protocol) -> String {
     }
 }
 
+/// Whether it is for a message that is longer than is taken: tonic has a code for it, and these words.
+pub(super) fn is_too_long(status: &Status) -> bool {
+    status.code() == Code::OutOfRange && status.message().contains("decoded message length too large")
+}
+
 fn other(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Delta => Protocol::Sotw.as_str(),

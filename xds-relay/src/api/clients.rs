@@ -115,7 +115,7 @@ pub struct Client {
     /// As in the list.
     #[serde(flatten)]
     pub row: ClientRow,
-    /// What it uses up over all of its streams, where that is counted: under a rule of `clients`.
+    /// What it uses up over all of its streams, where that is counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uses: Option<ClientUses>,
     /// By type.
@@ -132,11 +132,12 @@ pub struct Client {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClientUses {
-    /// Which rule of `clients` is for it, from 0.
-    pub rule: usize,
+    /// Which rule of `clients` is for it, from 0, where there are rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<usize>,
     /// Who it is, by what it shows: all streams of who shows the same are counted together.
     pub identity: String,
-    /// Field of the rule's `limits` → what there is of it.
+    /// Field of `limits` of a rule → what there is of it, and how much there may be by the rule, or as the part of one client.
     pub limits: BTreeMap<String, ClientLimitUse>,
 }
 

@@ -33,9 +33,10 @@ impl Shown {
         }
     }
 
-    /// Who that is, under a rule for it: by what it cannot have made up. Of tokens only one that the rule asks for was looked at.
-    pub(crate) fn identity(&self, rule: &ClientRule) -> Identity {
-        let token = self.token.as_ref().filter(|_| rule.matches.token.is_some());
+    /// Who that is, under a rule for it, where there are rules: by what it cannot have made up. Of tokens only one that the rule asks
+    /// for was looked at.
+    pub(crate) fn identity(&self, rule: Option<&ClientRule>) -> Identity {
+        let token = self.token.as_ref().filter(|_| rule.is_some_and(|rule| rule.matches.token.is_some()));
         match (&self.certificate, token, self.address) {
             (Some(certificate), ..) => Identity::Certificate(name(certificate).into()),
             (None, Some(token), _) => Identity::Token(token.hash()),

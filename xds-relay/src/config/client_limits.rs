@@ -5,11 +5,11 @@ use std::num::NonZeroUsize;
 use serde_json::{Value, json};
 
 use super::fields::CLIENT_LIMIT_FIELDS;
-use super::limits::number;
+use super::limits::{Limits, number};
 use crate::yaml::{self, Error};
 
-/// Bounds on what one client may use up, over all of its streams: `None` where only the [limits](super::Limits) of all clients
-/// together count. Which streams are one client's, what it shows says: its certificate; else its token, where its rule asks for
+/// Bounds on what one client may use up, over all of its streams: `None` where it is a part of the [limits](super::Limits) of all
+/// clients together ([`one_client`](super::Limits::one_client)). Which streams are one client's, what it shows says: its certificate; else its token, where its rule asks for
 /// one; else its address, of IPv6 the first 64 bits.
 ///
 /// ```
@@ -77,6 +77,28 @@ impl ClientLimit {
         self.path().rsplit('.').next().unwrap_or_default()
     }
 
+    /// Its field, where the part of a client is what is met: which part, of which limit.
+    pub(crate) fn part_path(self) -> &'static str {
+        match self {
+            Self::Streams => "one_client of limits.streams",
+            Self::NewStreams => "one_client of limits.new_streams_per_second",
+            Self::LoadReports => "one_client of limits.load_report_streams",
+            Self::Groups => "one_client of limits.groups",
+            Self::Authorities => "one_client of limits.authorities",
+            Self::Names => "one_client of limits.names",
+        }
+    }
+
+    /// Whether it is one client that has a limit of this path.
+    pub(crate) fn is_of_client(path: &str) -> bool {
+        Self::of_path(path).is_some() || Self::is_part(path)
+    }
+
+    /// Whether this is such a [path](Self::part_path).
+    pub(crate) fn is_part(path: &str) -> bool {
+        Self::ALL.into_iter().any(|limit| limit.part_path() == path)
+    }
+
     /// The one of a [path](Self::path).
     pub(crate) fn of_path(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|limit| limit.path() == path)
@@ -99,6 +121,19 @@ impl ClientLimit {
         *self.at(&mut limits.clone())
     }
 
+    /// How much there may be of one client for which no rule says that, if that is less than of all.
+    pub(crate) fn part(self, limits: &Limits) -> Option<usize> {
+        let all = match self {
+            Self::Streams => limits.streams,
+            Self::NewStreams => usize::try_from(limits.new_streams_per_second).unwrap_or(usize::MAX),
+            Self::LoadReports => limits.load_report_streams,
+            Self::Groups => limits.groups,
+            Self::Authorities => limits.authorities,
+            Self::Names => limits.names,
+        };
+        part(all, limits.one_client)
+    }
+
     fn at(self, limits: &mut ClientLimits) -> &mut Option<NonZeroUsize> {
         match self {
             Self::Streams => &mut limits.streams,
@@ -109,6 +144,12 @@ impl ClientLimit {
             Self::Names => &mut limits.names,
         }
     }
+}
+
+/// So much of a hundred of all, if it is less than that: at least one of a few, as nobody would be let in.
+pub(crate) fn part(all: usize, percent: u8) -> Option<usize> {
+    let part = usize::from(percent);
+    (part < 100).then(|| (all / 100 * part + all % 100 * part / 100).max(1))
 }
 
 pub(super) fn client_limits(node: &yaml::Node) -> Result<ClientLimits, Error> {
@@ -130,6 +171,19 @@ pub(super) fn written(limits: &ClientLimits) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_is_one_at_least_and_none_where_all_is_allowed() {
+        let part =
+            |one_client, streams| ClientLimit::Streams.part(&Limits { one_client, streams, ..Limits::default() });
+        assert_eq!([part(50, 1), part(50, 2), part(50, 3), part(99, 50_000)], [1, 1, 1, 49_500].map(Some));
+        assert_eq!((part(1, usize::MAX), part(100, 7)), (Some(usize::MAX / 100), None));
+        let all = ClientLimit::ALL.map(|limit| limit.part(&Limits::default()).unwrap());
+        assert_eq!(all, [25_000, 1000, 25_000, 10_000, 5000, 10_000_000]);
+        let paths = ClientLimit::ALL.map(|limit| format!("one_client of limits.{}", limit.key()));
+        assert_eq!(ClientLimit::ALL.map(ClientLimit::part_path).to_vec(), paths);
+        assert!(paths.iter().all(|path| ClientLimit::is_part(path)) && !ClientLimit::is_part("streams"));
+    }
 
     #[test]
     fn each_field_is_that_of_its_name() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use self::Field::{Count, Number, Rate, Size, Time};
+use self::Field::{Count, Number, Percent, Rate, Size, Time};
 use crate::config::values::{count, duration};
 use crate::yaml::{self, Error};
 
@@ -58,6 +58,9 @@ pub struct Limits {
     pub authorities: usize,
     /// How many names all streams may ask for together, with those that they bring along until these are compared.
     pub names: usize,
+    /// Which part of the `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` one client may
+    /// have, in percent, where its rule does not say how many of them. At 100 nobody has a limit of his own.
+    pub one_client: u8,
     /// How many names that nobody wants any more stay subscribed and held at a time. Beyond that, those go that would be first:
     /// nobody is refused.
     pub lingering_names: usize,
@@ -96,6 +99,7 @@ impl Default for Limits {
             groups: 20_000,
             authorities: 10_000,
             names: 20_000_000,
+            one_client: 50,
             lingering_names: 20_000_000,
             names_per_turn: 4096,
             name_bytes: 64 << 10,
@@ -123,6 +127,8 @@ pub(super) enum Field {
     /// In a second, or on one connection.
     Rate(At<u32>),
     Time(At<Duration>),
+    /// Of other limits.
+    Percent(At<u8>),
     /// What may be left out.
     Count(At<Option<NonZeroUsize>>),
 }
@@ -133,6 +139,7 @@ type At<T> = fn(&mut Limits) -> &mut T;
 pub(super) enum Amount {
     Number(u64),
     Time(Duration),
+    Percent(u8),
 }
 
 /// All of them, in the order of the README.
@@ -158,6 +165,7 @@ pub(crate) const LIMITS: &[Limit] = &[
     counted("groups", Number(|of| &mut of.groups)),
     counted("authorities", Number(|of| &mut of.authorities)),
     counted("names", Number(|of| &mut of.names)),
+    counted("one_client", Percent(|of| &mut of.one_client)),
     uncounted("lingering_names", Number(|of| &mut of.lingering_names)),
     uncounted("names_per_turn", Number(|of| &mut of.names_per_turn)),
     counted("name_bytes", Size(NAME_BYTES, |of| &mut of.name_bytes)),
@@ -217,6 +225,7 @@ impl Limit {
             Number(at) => *at(limits) = number(node)?,
             Rate(at) => *at(limits) = rate(node)?,
             Time(at) => *at(limits) = some_time(node)?,
+            Percent(at) => *at(limits) = percent(node)?,
             Count(at) => *at(limits) = Some(count(node)?),
         }
         Ok(())
@@ -229,6 +238,7 @@ impl Limit {
             Size(_, at) | Number(at) => Amount::Number(*at(limits) as u64),
             Rate(at) => Amount::Number((*at(limits)).into()),
             Time(at) => Amount::Time(*at(limits)),
+            Percent(at) => Amount::Percent(*at(limits)),
             Count(at) => Amount::Number(at(limits).as_ref()?.get() as u64),
         })
     }
@@ -240,6 +250,7 @@ impl Limits {
         let is_none = |limit: &&Limit| match limit.amount(self) {
             Some(Amount::Number(number)) => number == 0,
             Some(Amount::Time(time)) => time.is_zero(),
+            Some(Amount::Percent(part)) => part == 0,
             None => false,
         };
         LIMITS.iter().find(is_none).map(|limit| limit.key)
@@ -267,6 +278,14 @@ fn rate(node: &yaml::Node) -> Result<u32, Error> {
     match text.parse() {
         Ok(number @ 1..=FASTEST) => Ok(number),
         _ => node.refuse(format!("`{text}`: expected a number, 1 to {FASTEST}")),
+    }
+}
+
+fn percent(node: &yaml::Node) -> Result<u8, Error> {
+    let text = node.text()?;
+    match text.strip_suffix('%').map(|number| number.trim_end().parse()) {
+        Some(Ok(part @ 1..=100)) => Ok(part),
+        _ => node.refuse(format!("`{text}`: expected a part, 1% to 100%")),
     }
 }
 
@@ -303,6 +322,7 @@ mod tests {
                 Size(Sizes(range, _), _) => range.start().to_string(),
                 Number(_) | Rate(_) | Count(_) => "77".to_owned(),
                 Time(_) => "7m".to_owned(),
+                Percent(_) => "77%".to_owned(),
             };
             let root = yaml::parse(&format!("{}: {value}", limit.key)).unwrap().unwrap();
             let set = fields(&limits(&root).unwrap());

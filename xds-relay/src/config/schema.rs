@@ -233,6 +233,7 @@ fn of_limits(_: &Schema, field: &str) -> Value {
     match LIMITS.iter().find(|limit| limit.key == field).map(|limit| &limit.field) {
         Some(Field::Time(_)) => duration(),
         Some(Field::Size(..)) => size(),
+        Some(Field::Percent(_)) => percent(),
         Some(Field::Number(_) | Field::Rate(_) | Field::Count(_)) | None => number(),
     }
 }
@@ -288,6 +289,10 @@ fn number() -> Value {
 
 fn size() -> Value {
     or_variable(either(json!({ "type": "integer", "minimum": 1 }), json!({ "type": "string", "pattern": "^[0-9]" })))
+}
+
+fn percent() -> Value {
+    or_variable(json!({ "type": "string", "pattern": "^[0-9]+ *%$" }))
 }
 
 fn duration() -> Value {

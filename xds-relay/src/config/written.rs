@@ -292,6 +292,7 @@ fn bounds(limits: &Limits) -> Value {
     let amount = |limit: &Limit| match limit.amount(*limits)? {
         Amount::Number(number) => Some((limit.key.to_owned(), json!(number))),
         Amount::Time(length) => Some((limit.key.to_owned(), time(length))),
+        Amount::Percent(part) => Some((limit.key.to_owned(), json!(format!("{part}%")))),
     };
     Value::Object(LIMITS.iter().filter_map(amount).collect())
 }
@@ -316,6 +317,7 @@ mod tests {
             // No two are equal, nor as they were.
             *limit = match limit.as_u64() {
                 Some(number) => json!(number - 1 - index as u64),
+                None if limit.as_str().is_some_and(|text| text.ends_with('%')) => json!(format!("{}%", index + 1)),
                 None => json!(format!("{}s", index + 1)),
             };
         }

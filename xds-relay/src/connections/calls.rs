@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
@@ -16,6 +16,8 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tower_service::Service;
+
+use crate::seats::Place;
 
 /// How many calls are open on all connections.
 pub(crate) type OpenCalls = Arc<watch::Sender<usize>>;
@@ -32,6 +34,7 @@ pub(super) struct Calls {
     /// One ended since the last look.
     lately: AtomicBool,
     all: OpenCalls,
+    place: Place,
 }
 
 /// An open call.
@@ -46,6 +49,12 @@ pub(super) struct OfOne {
     calls: Arc<Calls>,
 }
 
+/// What a client says in a call, until it has said something.
+struct Asked<B> {
+    body: B,
+    unasked: Option<Arc<Calls>>,
+}
+
 /// The answer to a call, which is open as long as this is there.
 pub(super) struct Answer {
     body: Body,
@@ -53,9 +62,9 @@ pub(super) struct Answer {
 }
 
 impl Calls {
-    pub(super) fn new(at_most: u32, limited: Limited, all: OpenCalls) -> Arc<Self> {
+    pub(super) fn new(at_most: u32, limited: Limited, all: OpenCalls, place: Place) -> Arc<Self> {
         let at_most = usize::try_from(at_most).unwrap_or(usize::MAX);
-        Arc::new(Self { open: AtomicUsize::new(0), at_most, limited, lately: AtomicBool::new(false), all })
+        Arc::new(Self { open: AtomicUsize::new(0), at_most, limited, lately: AtomicBool::new(false), all, place })
     }
 
     /// Resolves when there was no call for so long: from now on, and after the last up to twice that.
@@ -71,6 +80,7 @@ impl Calls {
     fn begin(self: &Arc<Self>) -> Call {
         let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
         self.all.send_modify(|open| *open += 1);
+        self.place.begins();
         // One that its client took back may still be counted.
         if open >= self.at_most {
             // HTTP/2 has the client wait with the next.
@@ -82,7 +92,8 @@ impl Calls {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        let Calls { open, lately, all, .. } = &*self.0;
+        let Calls { open, lately, all, place, .. } = &*self.0;
+        place.ends();
         lately.store(true, Ordering::Relaxed);
         open.fetch_sub(1, Ordering::Relaxed);
         all.send_modify(|open| *open -= 1);
@@ -97,7 +108,7 @@ impl OfOne {
 
 impl<B> Service<Request<B>> for OfOne
 where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B: http_body::Body<Data = Bytes> + Unpin + Send + 'static,
     B::Error: Into<axum::BoxError>,
 {
     type Response = Response<Answer>;
@@ -110,8 +121,46 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         request.extensions_mut().extend(self.client.clone());
-        let (call, answering) = (self.calls.begin(), self.router.call(request));
+        let call = self.calls.begin();
+        let answering = self.router.call(request.map(|body| Asked::of(body, &self.calls)));
         Box::pin(async move { Ok(answering.await?.map(|body| Answer { body, _call: call })) })
+    }
+}
+
+impl<B: http_body::Body<Data = Bytes>> Asked<B> {
+    fn of(body: B, calls: &Arc<Calls>) -> Self {
+        let mut asked = Self { unasked: Some(calls.clone()), body };
+        if asked.body.is_end_stream() {
+            asked.has_asked();
+        }
+        asked
+    }
+
+    fn has_asked(&mut self) {
+        self.unasked.take().into_iter().for_each(|calls| calls.place.asks());
+    }
+}
+
+impl<B: http_body::Body<Data = Bytes> + Unpin> http_body::Body for Asked<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if let Some(Ok(said)) = &frame
+            && said.data_ref().is_some_and(|data| !data.is_empty())
+        {
+            self.has_asked();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

@@ -4,6 +4,7 @@
 mod attacks;
 mod calls;
 mod contention;
+mod seats;
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -24,6 +25,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::http2::UNSENT;
 use super::*;
 use crate::config::Config;
+use crate::seats::Seats;
 
 /// Which limits ended connections.
 type EndedBy = Arc<Mutex<Vec<&'static str>>>;
@@ -34,6 +36,15 @@ fn limits() -> Limits {
 
 impl Connection for DuplexStream {
     fn tell(&self, _: &mut Extensions) {}
+}
+
+/// One of as many as anybody wants.
+fn seat() -> Seat {
+    let cx = &mut Context::from_waker(std::task::Waker::noop());
+    let Poll::Ready(Ok(seat)) = Seats::new(usize::MAX).poll_take(cx, (None, None), || {}) else {
+        unreachable!("there is room")
+    };
+    seat
 }
 
 /// Serves one connection with the defaults.
@@ -55,7 +66,7 @@ fn serve_within(
     let tell = ended.clone();
     let ended_by = Arc::new(move |limit| tell.lock().unwrap().push(limit));
     let serving = Serving { router, limits, limited: ended_by, open: OpenCalls::default(), tls: None };
-    let connections = tokio_stream::iter([Ok((io, ()))]).chain(tokio_stream::pending());
+    let connections = tokio_stream::iter([Ok((io, seat()))]).chain(tokio_stream::pending());
     (tokio::spawn(async move { serving.serve(connections, stop).await }), ended)
 }
 

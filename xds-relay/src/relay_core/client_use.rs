@@ -1,147 +1,200 @@
-//! What one client uses up over all of its streams, where its rule limits that.
+//! What one client uses up over all of its streams: no more than its rule says, or than is one client's part.
 //!
-//! It is counted for every client under a rule, limited or not, so that a limit that is new holds for what is there. What is
+//! It is counted for every client, limited or not, so that a limit that is new holds for what is there. What is
 //! counted is kept no longer than it is used, but for what outlives a stream: that some were opened a moment ago, and scopes
 //! that stay for a while though nobody else is served from them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use xds_transport::{Bucket, RateLimit};
 use xdstp_client::federation::{Federation, OverLimit, ScopeKey};
 
-use crate::config::{ClientLimit, ClientLimits};
+use crate::config::{ClientLimit, ClientLimits, Limits};
 use crate::lock::lock;
+use crate::relay_core::client_parts::ClientParts;
 use crate::relay_core::identity::Identity;
 
+mod used;
+
+use self::used::{Scopes, Used, check, forget_left, kind};
+
 /// Clients, for as long as there is something to count of them.
-#[derive(Default)]
-pub(crate) struct ClientUses(Mutex<Table>);
+pub(crate) struct ClientUses {
+    table: Mutex<Table>,
+    parts: ClientParts,
+}
 
 #[derive(Default)]
 struct Table {
-    clients: HashMap<Identity, Arc<Mutex<Used>>>,
-    /// Those without a stream.
-    idle: HashSet<Identity>,
+    clients: HashMap<Identity, Arc<Known>>,
+    /// Those with something that is forgotten once it is over: who have no stream, or have left a scope.
+    leaving: HashSet<Identity>,
+}
+
+/// A client, as all of its streams have it.
+struct Known {
+    identity: Identity,
+    /// It changes with every name.
+    names: AtomicUsize,
+    /// Names that it brought along, and that count until they are compared.
+    brought: AtomicUsize,
+    used: Mutex<Used>,
 }
 
 /// What a client uses, of which this is one of the streams.
 pub struct ClientUse {
     all: Arc<ClientUses>,
-    identity: Identity,
+    client: Arc<Known>,
     is_report: bool,
-    used: Arc<Mutex<Used>>,
-    /// Which rule is for it, and what that allows.
-    under: Mutex<(usize, ClientLimits)>,
-}
-
-#[derive(Default)]
-struct Used {
-    streams: usize,
-    reports: usize,
-    names: usize,
-    /// Node groups, and how many subscribers are served from each: none of those that stay, and that this client left last.
-    groups: BTreeMap<ScopeKey, usize>,
-    /// The same of authorities.
-    authorities: BTreeMap<ScopeKey, usize>,
-    /// What is left of new streams, by the limits that there are of them.
-    new_streams: Vec<Bucket>,
+    /// Which rule is for it, and what that allows, where there are rules. There is one of these for each stream.
+    under: Mutex<Option<Box<(usize, ClientLimits)>>>,
 }
 
 impl ClientUses {
-    /// One more stream of a client, under the rule at a position.
+    /// Of nobody yet.
+    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+        Arc::new(Self { table: Mutex::default(), parts: ClientParts::of(limits) })
+    }
+
+    /// The part of one client is of these from now on. What clients use stays.
+    pub(crate) fn set(&self, limits: &Limits) {
+        self.parts.set(limits);
+    }
+
+    /// The part of one client of so much of something, if that is limited.
+    pub(crate) fn part_of(&self, all: usize) -> Option<usize> {
+        self.parts.of_all(all)
+    }
+
+    /// One more stream of a client, under the rule at a position, where there are rules.
     ///
     /// # Errors
     /// It has as many as it may have, or opens too many.
     pub(crate) fn open(
         self: &Arc<Self>,
         (identity, is_report): (Identity, bool),
-        (rule, limits): (usize, ClientLimits),
+        under: Option<(usize, ClientLimits)>,
         now: Instant,
     ) -> Result<ClientUse, OverLimit> {
-        let mut table = lock(&self.0);
-        let used = table.clients.get(&identity).cloned().unwrap_or_default();
+        let mut table = lock(&self.table);
+        let client = table.clients.get(&identity).cloned().unwrap_or_else(|| Known::new(identity));
+        let kind = if is_report { ClientLimit::LoadReports } else { ClientLimit::Streams };
+        let most = |kind| self.most(kind, &client.identity, under.as_ref().map(|under| &under.1));
         {
-            let mut used = lock(&used);
-            let kind = if is_report { ClientLimit::LoadReports } else { ClientLimit::Streams };
-            check(kind, &limits, *used.of(is_report) + 1)?;
-            used.opens(&limits, now)?;
+            let mut used = lock(&client.used);
+            check(most(kind), *used.of(is_report) + 1)?;
+            used.opens(most(ClientLimit::NewStreams), now)?;
             *used.of(is_report) += 1;
         }
-        table.clients.insert(identity.clone(), used.clone());
+        table.clients.entry(client.identity.clone()).or_insert_with(|| client.clone());
         drop(table);
-        Ok(ClientUse { all: self.clone(), identity, is_report, used, under: Mutex::new((rule, limits)) })
+        Ok(ClientUse { all: self.clone(), client, is_report, under: Mutex::new(under.map(Box::new)) })
     }
 
-    /// Forgets of clients without a stream what is over: to be called every second or so.
+    /// What is said where there is more than a client may have, if that is limited: by its rule, else by its part of what all have.
+    fn most(&self, kind: ClientLimit, client: &Identity, limits: Option<&ClientLimits>) -> Option<OverLimit> {
+        let what = kind.what();
+        if let Some(most) = limits.and_then(|limits| kind.most(limits)) {
+            return Some(OverLimit { key: kind.path(), what, most: most.get() });
+        }
+        // All who come without an address are one, and of how many nobody knows: they have no part.
+        let part = if *client == Identity::Local { None } else { self.parts.most(kind) };
+        part.map(|most| OverLimit { key: kind.part_path(), what, most })
+    }
+
+    /// Forgets of clients what is over: to be called every second or so.
     pub(crate) fn sweep(&self, federation: &Federation, now: Instant) {
         let known = {
-            let Table { clients, idle } = &*lock(&self.0);
-            idle.iter().filter_map(|identity| clients.get(identity).cloned()).collect::<Vec<_>>()
+            let Table { clients, leaving } = &*lock(&self.table);
+            leaving.iter().filter_map(|identity| clients.get(identity).cloned()).collect::<Vec<_>>()
         };
         // Scopes may be busy. Who opens a stream meanwhile does not wait for them.
-        known.iter().for_each(|used| forget_left(used, federation));
-        let Table { clients, idle } = &mut *lock(&self.0);
-        idle.retain(|identity| {
-            let Some(used) = clients.get(identity) else { return false };
-            let mut used = lock(used);
-            if !used.has_stream() {
-                used.new_streams.retain_mut(|bucket| !bucket.is_full(now));
+        known.iter().for_each(|client| forget_left(&client.used, federation));
+        let Table { clients, leaving } = &mut *lock(&self.table);
+        leaving.retain(|identity| {
+            let Some(client) = clients.get(identity) else { return false };
+            let mut used = lock(&client.used);
+            if used.has_stream() {
+                return used.has_left();
             }
-            let (stays, is_over) = (!used.has_stream() && !used.is_nothing(), used.is_nothing());
+            used.new_streams.retain_mut(|bucket| !bucket.is_full(now));
+            let is_over = used.is_nothing();
             drop(used);
             if is_over {
                 clients.remove(identity);
             }
-            stays
+            !is_over
         });
     }
 
     /// How many there are.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
-        lock(&self.0).clients.len()
+        lock(&self.table).clients.len()
+    }
+}
+
+impl Known {
+    fn new(identity: Identity) -> Arc<Self> {
+        let (names, brought) = Default::default();
+        Arc::new(Self { identity, names, brought, used: Mutex::default() })
     }
 }
 
 impl ClientUse {
-    /// Another rule is for its client from now on.
-    pub(crate) fn is_under(&self, rule: usize, limits: ClientLimits) {
-        *lock(&self.under) = (rule, limits);
+    /// Another rule is for its client from now on, or none as there are no rules.
+    pub(crate) fn is_under(&self, under: Option<(usize, ClientLimits)>) {
+        *lock(&self.under) = under.map(Box::new);
     }
 
     /// Which rule is for its client: its position.
-    pub(crate) fn rule(&self) -> usize {
-        lock(&self.under).0
+    pub(crate) fn rule(&self) -> Option<usize> {
+        lock(&self.under).as_ref().map(|under| under.0)
     }
 
     /// Who its client is.
     pub(crate) fn identity(&self) -> &Identity {
-        &self.identity
+        &self.client.identity
     }
 
     /// How much its client uses of each, and how much it may.
     pub(crate) fn uses(&self) -> impl Iterator<Item = (ClientLimit, usize, Option<usize>)> {
-        let ((_, limits), used) = (*lock(&self.under), lock(&self.used));
+        let (names, used) = (self.client.names.load(Ordering::Relaxed), lock(&self.client.used));
         let all = [
             (ClientLimit::Streams, used.streams),
             (ClientLimit::LoadReports, used.reports),
             (ClientLimit::Groups, used.groups.len()),
             (ClientLimit::Authorities, used.authorities.len()),
-            (ClientLimit::Names, used.names),
+            (ClientLimit::Names, names),
         ];
-        all.into_iter().map(move |(kind, used)| (kind, used, kind.most(&limits).map(usize::from)))
+        drop(used);
+        all.map(|(kind, used)| (kind, used, self.most(kind).map(|over| over.most))).into_iter()
     }
 
     /// It was not opened for another reason: what it took of new ones is given back.
     pub(crate) fn undo(self, now: Instant) {
-        if lock(&self.under).1.new_streams_per_second.is_some() {
-            lock(&self.used).new_streams.retain_mut(|bucket| {
+        if self.most(ClientLimit::NewStreams).is_some() {
+            lock(&self.client.used).new_streams.retain_mut(|bucket| {
                 bucket.put_back();
                 !bucket.is_full(now)
             });
         }
+    }
+
+    /// What is said where there is more than its client may have, if that is limited.
+    fn most(&self, kind: ClientLimit) -> Option<OverLimit> {
+        let under = lock(&self.under);
+        self.all.most(kind, &self.client.identity, under.as_ref().map(|under| &under.1))
+    }
+
+    /// The same of names that it asks for, and how many more count with these: of its part of what all may have, as there, those that
+    /// it brought along.
+    fn most_names(&self) -> (Option<OverLimit>, usize) {
+        let most = self.most(ClientLimit::Names);
+        let is_part = most.as_ref().is_some_and(|most| ClientLimit::is_part(most.key));
+        (most, if is_part { self.client.brought.load(Ordering::Relaxed) } else { 0 })
     }
 
     /// One type of the stream is about to be served from a scope.
@@ -150,22 +203,22 @@ impl ClientUse {
     /// There would be more of them than there may.
     pub(crate) fn enters(&self, key: &ScopeKey, federation: &Federation) -> Result<(), OverLimit> {
         let Some(kind) = kind(key) else { return Ok(()) };
-        let limits = lock(&self.under).1;
-        let mut used = lock(&self.used);
-        if let Some(subscribers) = used.scopes(kind).get_mut(key) {
-            *subscribers += 1;
-            return Ok(());
-        }
-        if check(kind, &limits, used.scopes(kind).len() + 1).is_err() {
+        let is_listed = federation.lists(key);
+        let most = self.most(kind);
+        let is_part = most.as_ref().is_some_and(|most| ClientLimit::is_part(most.key));
+        let may = |scopes: &Scopes| {
+            let is_free = scopes.has(key) || is_part && is_listed;
+            if is_free { Ok(()) } else { check(most.clone(), scopes.counted(is_part) + 1) }
+        };
+        let mut used = lock(&self.client.used);
+        if may(used.scopes(kind)).is_err() {
             drop(used);
-            forget_left(&self.used, federation);
-            used = lock(&self.used);
+            forget_left(&self.client.used, federation);
+            used = lock(&self.client.used);
             // Another stream may have come first.
-            if !used.scopes(kind).contains_key(key) {
-                check(kind, &limits, used.scopes(kind).len() + 1)?;
-            }
+            may(used.scopes(kind))?;
         }
-        *used.scopes(kind).entry(key.clone()).or_default() += 1;
+        used.scopes(kind).enter(key, is_listed);
         Ok(())
     }
 
@@ -173,12 +226,16 @@ impl ClientUse {
     pub(crate) fn leaves(&self, key: &ScopeKey) {
         let Some(kind) = kind(key) else { return };
         // One that stays costs what it did: whoever is not limited need not be told.
-        let stays = kind.most(&lock(&self.under).1).is_some();
-        let mut used = lock(&self.used);
-        let Some(subscribers) = used.scopes(kind).get_mut(key) else { return };
-        *subscribers = subscribers.saturating_sub(1);
-        if *subscribers == 0 && !stays {
-            used.scopes(kind).remove(key);
+        let stays = self.most(kind).is_some();
+        let mut used = lock(&self.client.used);
+        if !used.scopes(kind).leave(key) {
+            return;
+        }
+        if stays {
+            drop(used);
+            lock(&self.all.table).leaving.insert(self.client.identity.clone());
+        } else {
+            used.scopes(kind).forget(key);
         }
     }
 
@@ -187,12 +244,13 @@ impl ClientUse {
     /// # Errors
     /// There would be more than there may.
     pub(crate) fn grows(&self, names: usize) -> Result<(), OverLimit> {
-        let limits = lock(&self.under).1;
-        let mut used = lock(&self.used);
-        let all = used.names.saturating_add(names);
-        check(ClientLimit::Names, &limits, all)?;
-        used.names = all;
-        Ok(())
+        let (most, beside) = self.most_names();
+        let may_be = most.as_ref().map_or(usize::MAX, |over| over.most.saturating_sub(beside));
+        let grow = |of: usize| Some(of.saturating_add(names)).filter(|all| *all <= may_be);
+        match self.client.names.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grow) {
+            Ok(_) => Ok(()),
+            Err(_) => most.map_or(Ok(()), Err),
+        }
     }
 
     /// Whether there may be so many names more.
@@ -200,21 +258,36 @@ impl ClientUse {
     /// # Errors
     /// There would be more than there may.
     pub(crate) fn may_grow(&self, names: usize) -> Result<(), OverLimit> {
-        let limits = lock(&self.under).1;
-        check(ClientLimit::Names, &limits, lock(&self.used).names.saturating_add(names))
+        let (most, beside) = self.most_names();
+        check(most, self.client.names.load(Ordering::Relaxed).saturating_add(names).saturating_add(beside))
     }
 
     /// So many fewer.
     pub(crate) fn shrinks(&self, names: usize) {
-        let mut used = lock(&self.used);
-        used.names = used.names.saturating_sub(names);
+        lower(&self.client.names, names);
+    }
+
+    /// So many names more that it brings along. Of what its rule allows they are no part.
+    ///
+    /// # Errors
+    /// There would be more than its part of what all may have.
+    pub(crate) fn brings(&self, names: usize) -> Result<(), OverLimit> {
+        let most = self.most(ClientLimit::Names).filter(|most| ClientLimit::is_part(most.key));
+        let wanted = self.client.names.load(Ordering::Relaxed);
+        let brought = self.client.brought.fetch_add(names, Ordering::Relaxed).saturating_add(names);
+        check(most, brought.saturating_add(wanted)).inspect_err(|_| lower(&self.client.brought, names))
+    }
+
+    /// So many of these fewer.
+    pub(crate) fn brought(&self, names: usize) {
+        lower(&self.client.brought, names);
     }
 }
 
 impl Drop for ClientUse {
     fn drop(&mut self) {
-        let mut table = lock(&self.all.0);
-        let mut used = lock(&self.used);
+        let mut table = lock(&self.all.table);
+        let mut used = lock(&self.client.used);
         let of = used.of(self.is_report);
         *of = of.saturating_sub(1);
         if used.has_stream() {
@@ -223,96 +296,15 @@ impl Drop for ClientUse {
         let is_over = used.is_nothing();
         drop(used);
         if is_over {
-            table.clients.remove(&self.identity);
+            table.clients.remove(&self.client.identity);
         } else {
-            table.idle.insert(self.identity.clone());
+            table.leaving.insert(self.client.identity.clone());
         }
     }
 }
 
-impl Used {
-    fn of(&mut self, is_report: bool) -> &mut usize {
-        if is_report { &mut self.reports } else { &mut self.streams }
-    }
-
-    fn has_stream(&self) -> bool {
-        self.streams + self.reports > 0
-    }
-
-    fn is_nothing(&self) -> bool {
-        !self.has_stream() && self.groups.is_empty() && self.authorities.is_empty() && self.new_streams.is_empty()
-    }
-
-    fn scopes(&mut self, kind: ClientLimit) -> &mut BTreeMap<ScopeKey, usize> {
-        if kind == ClientLimit::Groups { &mut self.groups } else { &mut self.authorities }
-    }
-
-    /// The scopes that it is not served from any more.
-    fn left(&self) -> Vec<ScopeKey> {
-        let all = self.groups.iter().chain(&self.authorities);
-        all.filter(|(_, subscribers)| **subscribers == 0).map(|(key, _)| key.clone()).collect()
-    }
-
-    /// One more in this second.
-    fn opens(&mut self, limits: &ClientLimits, now: Instant) -> Result<(), OverLimit> {
-        let Some(most) = limits.new_streams_per_second else { return Ok(()) };
-        let burst = u32::try_from(most.get()).unwrap_or(u32::MAX);
-        let limit = RateLimit { burst, every: Duration::from_secs(1) / burst };
-        if !self.new_streams.iter().any(|bucket| bucket.limit() == limit) {
-            self.new_streams.retain_mut(|bucket| !bucket.is_full(now));
-            self.new_streams.push(Bucket::new(limit));
-        }
-        // Where several rules are for a client, a stream under one of them counts for the others.
-        for bucket in &mut self.new_streams {
-            if !bucket.has_token(now) && bucket.limit() == limit {
-                return Err(over(ClientLimit::NewStreams, most.get()));
-            }
-        }
-        self.new_streams.iter_mut().for_each(Bucket::take);
-        Ok(())
-    }
-}
-
-/// Of the scopes that a client is not served from any more, forgets those that are gone, that nothing is asked for any more, or that
-/// others are served from. What it uses is not locked while they are looked at.
-fn forget_left(used: &Mutex<Used>, federation: &Federation) {
-    let left = lock(used).left();
-    // One that only remembers what went is asked of nobody.
-    let costs = |key: &ScopeKey| {
-        let scope = federation.scope_of(key);
-        scope.is_some_and(|scope| scope.subscriber_count() == 0 && scope.supply().is_some())
-    };
-    let over: Vec<_> = left.into_iter().filter(|key| !costs(key)).collect();
-    let Used { groups, authorities, .. } = &mut *lock(used);
-    for scopes in [groups, authorities] {
-        over.iter().for_each(|key| {
-            if scopes.get(key) == Some(&0) {
-                scopes.remove(key);
-            }
-        });
-    }
-}
-
-/// Of which limit a scope is one.
-fn kind(key: &ScopeKey) -> Option<ClientLimit> {
-    match key.of_all() {
-        ScopeKey::Authority(_) => Some(ClientLimit::Authorities),
-        ScopeKey::Group(..) => Some(ClientLimit::Groups),
-        // What is selected is asked for apart, as a group is.
-        ScopeKey::EveryNode | ScopeKey::Private(_) => key.selector().map(|_| ClientLimit::Groups),
-        _ => None,
-    }
-}
-
-fn check(kind: ClientLimit, limits: &ClientLimits, used: usize) -> Result<(), OverLimit> {
-    match kind.most(limits) {
-        Some(most) if used > most.get() => Err(over(kind, most.get())),
-        _ => Ok(()),
-    }
-}
-
-fn over(kind: ClientLimit, most: usize) -> OverLimit {
-    OverLimit { key: kind.path(), what: kind.what(), most }
+fn lower(count: &AtomicUsize, by: usize) {
+    let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |of| Some(of.saturating_sub(by)));
 }
 
 #[cfg(test)]

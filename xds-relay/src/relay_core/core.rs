@@ -50,11 +50,15 @@ pub struct RelayCore {
     pub(crate) node_parameters: NodeParameters,
     unknown: Mutex<Unknown>,
     limits: Limits,
+    /// How many node groups and streams of load reports there may be, whatever limits say.
+    bounds: Mutex<(usize, usize)>,
     pub(crate) shared: federation::Limits,
     settings: Settings,
     pub(crate) relays: Arc<Relays>,
     pub(crate) quotas: Quotas,
     pub(crate) client_uses: Arc<ClientUses>,
+    /// What else tells how much of it is used, and how much may be, by its limit.
+    pub(crate) used_beside: Mutex<BTreeMap<&'static str, UsedBeside>>,
     pub(crate) streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) counts: Counts,
@@ -70,6 +74,9 @@ pub struct RelayCore {
     /// Whether there is to be one.
     pub(crate) keeps: bool,
 }
+
+/// How much of something is used, and how much may be.
+pub(crate) type UsedBeside = Box<dyn Fn() -> (usize, usize) + Send + Sync>;
 
 /// What is wrong with an origin that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,11 +155,13 @@ impl RelayCore {
             node_parameters: NodeParameters::new(config.node_parameters.clone()),
             unknown: Mutex::new(config.unknown),
             limits: config.limits,
+            bounds: Mutex::new((usize::MAX, usize::MAX)),
             shared,
             settings,
             relays,
             quotas: Quotas::new(&config.limits),
-            client_uses: Arc::default(),
+            client_uses: ClientUses::new(&config.limits),
+            used_beside: Mutex::default(),
             streams: Mutex::default(),
             metrics,
             counts: Counts::default(),
@@ -260,14 +269,31 @@ impl RelayCore {
     }
 
     /// From now on counts what a configuration says that is looked at anew each time: what streams of which nothing is known
-    /// are told, and how many streams, groups, authorities and names there may be. What there is stays.
+    /// are told, and how many streams, groups, authorities and names there may be, and which part of them is one client's. What there is
+    /// stays.
     pub fn set_what_is_read_at_use(&self, config: &Config) {
-        let Limits { groups, authorities, names, .. } = config.limits;
+        let mut limits = config.limits;
+        let (groups, reports) = *lock(&self.bounds);
+        (limits.groups, limits.load_report_streams) =
+            (limits.groups.min(groups), limits.load_report_streams.min(reports));
         *lock(&self.unknown) = config.unknown;
-        self.quotas.set(&config.limits);
+        self.quotas.set(&limits);
+        self.client_uses.set(&limits);
+        let Limits { groups, authorities, names, .. } = limits;
         self.shared.groups.set_most(groups);
         self.shared.authorities.set_most(authorities);
         self.shared.names.set_most(names);
+    }
+
+    /// There may be no more node groups and streams of load reports than these, whatever limits are
+    /// [read](Self::set_what_is_read_at_use) from now on.
+    pub fn bound(&self, groups: usize, load_report_streams: usize) {
+        *lock(&self.bounds) = (groups, load_report_streams);
+    }
+
+    /// Has this asked how much is used of what a limit bounds that is not of the core, and how much may be, whenever somebody looks.
+    pub fn tell_use(&self, limit: &'static str, used: impl Fn() -> (usize, usize) + Send + Sync + 'static) {
+        lock(&self.used_beside).insert(limit, Box::new(used));
     }
 
     /// Has this told, too, what takes how long with clients that come from now on: the first who is, counts.

@@ -102,6 +102,10 @@ impl Observer for Metrics {
         self.upstream_restated(origin, resources);
     }
 
+    fn too_long(&self, origin: &str) {
+        self.upstream_too_long(origin);
+    }
+
     fn refused(&self, origin: &str, resources: u64) {
         self.upstream_refused(origin, resources);
     }

@@ -131,10 +131,18 @@ impl Client for ServedClient {
         self.entry.client_use().into_iter().for_each(|of| of.shrinks(names));
     }
 
+    fn brings(&self, names: usize) -> Result<(), OverLimit> {
+        self.entry.client_use().map_or(Ok(()), |of| of.brings(names))
+    }
+
+    fn brought(&self, names: usize) {
+        self.entry.client_use().into_iter().for_each(|of| of.brought(names));
+    }
+
     fn refused(&self, error: &OverLimit) -> String {
-        match self.entry.client_use().filter(|_| ClientLimit::of_path(error.key).is_some()) {
+        match self.entry.client_use().filter(|_| ClientLimit::is_of_client(error.key)) {
             Some(of) => {
-                self.relay.metrics.client_refused(of.rule(), error.key);
+                self.relay.count_of_client(of.rule(), error.key);
                 let (peer, node, client) = (self.peer(), self.entry.node().id, of.identity());
                 tracing::warn!(target: AUDIT, %peer, %node, %client, "a stream ends: {}", LimitError::from(error.clone()));
             }

@@ -9,7 +9,7 @@ use xds_transport::Protocol;
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::{RequestRoom, Routes, Share, View};
 
-use crate::config::ClientLimits;
+use crate::config::{ClientLimit, ClientLimits};
 use crate::lock::lock;
 use crate::relay_core::client_use::ClientUse;
 use crate::relay_core::core::RelayCore;
@@ -57,22 +57,35 @@ impl RelayCore {
         Ok(Admitted { metadata: self.relays.say(Side::Downstream), seen, place })
     }
 
-    /// Whether a client may have one more stream under a rule for it, by its position and what it allows: of load reports, or any
-    /// other. It counts until the result is dropped.
+    /// Whether a client may have one more stream: of load reports, or any other. Where there are rules it is under one, by its position
+    /// and what it allows; what that does not limit its part of what all clients may have does. It counts until the result is dropped.
     ///
     /// # Errors
     /// It has as many as one client may have, or opens too many at once.
     pub fn admit_client(
         &self,
         client: (Identity, bool),
-        under: (usize, ClientLimits),
+        under: Option<(usize, ClientLimits)>,
         now: Instant,
     ) -> Result<ClientUse, LimitError> {
         let opened = self.client_uses.open(client, under, now);
         opened.map_err(|error| {
-            self.metrics.client_refused(under.0, error.key);
+            self.count_of_client(under.map(|under| under.0), error.key);
             LimitError::from(error)
         })
+    }
+
+    /// How much of something one client may have, where all may have so much of it, if that is limited.
+    pub(crate) fn part_of_one_client(&self, all: usize) -> Option<usize> {
+        self.client_uses.part_of(all)
+    }
+
+    /// A client met a limit of its own, by its path: that of its rule, or its part of what all may have.
+    pub(crate) fn count_of_client(&self, rule: Option<usize>, path: &'static str) {
+        match rule.filter(|_| ClientLimit::of_path(path).is_some()) {
+            Some(rule) => self.metrics.client_refused(rule, path),
+            None => self.metrics.downstream_refused("one_client"),
+        }
     }
 
     /// How many streams of load reports there are.

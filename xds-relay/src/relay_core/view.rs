@@ -117,6 +117,10 @@ impl RelayCore {
         gauges.state = self.keeps.then(|| self.state.as_ref().is_some_and(|state| state.is_kept()));
         gauges.damaged = self.state.as_ref().map(|state| state.damaged() as u64);
         gauges.limits = self.quotas.used(&self.shared).collect();
+        for (limit, used) in &*lock(&self.used_beside) {
+            let (used, most) = used();
+            gauges.limits.insert(limit, (used as u64, most as u64));
+        }
         gauges.bodies = self.federation.bodies() as u64;
         gauges.releases = self.release_gauges();
         gauges.drift = self.drift_gauges();

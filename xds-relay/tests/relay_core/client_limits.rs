@@ -33,7 +33,7 @@ impl ServedStream for Unreached {
 /// A stream of the one client there is.
 fn open(world: &World, node: &str, limits: ClientLimits) -> (Routes, SubscriberId) {
     let core = &world.relays[0].core;
-    let admitted = core.admit_client((Identity::Local, false), (0, limits), world.now).unwrap();
+    let admitted = core.admit_client((Identity::Local, false), Some((0, limits)), world.now).unwrap();
     let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(Arc::new(Unreached(admitted))));
     let node = Node { id: node.to_owned(), ..Node::default() };
     routes.identify(&node.encode_to_vec().into()).unwrap();

@@ -4,7 +4,7 @@
 use xds_relay::api::{Client, Clients};
 
 use crate::clients::{ONE, TWO, ask, open, relay, told};
-use crate::limits::CLUSTERS;
+use crate::limits::{CLUSTERS, call, counted, relay_with};
 use crate::loops::page;
 use crate::reload::reload;
 use crate::stream::{Call, in_time};
@@ -43,9 +43,9 @@ async fn a_client_that_takes_more_than_its_rule_allows_is_told_so_and_others_are
     let listed: Clients = body(&page(&relay, "/api/v1/clients?node=m").await);
     let shown: Client = body(&page(&relay, &format!("/api/v1/clients/{}", listed.clients[0].id)).await);
     let uses = shown.uses.unwrap();
-    assert_eq!((uses.rule, uses.identity.as_str()), (0, "token"));
+    assert_eq!((uses.rule, uses.identity.as_str()), (Some(0), "token"));
     let of = |limit: &str| (uses.limits[limit].used, uses.limits[limit].most);
-    assert_eq!([of("streams"), of("names"), of("groups")], [(1, Some(1)), (2, Some(2)), (0, None)]);
+    assert_eq!([of("streams"), of("names"), of("groups")], [(1, Some(1)), (2, Some(2)), (0, Some(10_000))]);
     let html = page(&relay, &format!("/clients/{}", listed.clients[0].id)).await;
     assert!(html.contains("2 of 2") && html.contains("Counted as token, under clients[0]."), "{html}");
 
@@ -66,8 +66,49 @@ async fn a_client_that_takes_more_than_its_rule_allows_is_told_so_and_others_are
     ask(&mut first, CLUSTERS, &["bank/a"], "n").await;
     let words = "more than 2 names of one client (clients[].limits.names of the relay)";
     assert_eq!(in_time(first.status()).await, (8, words.to_owned()), "it has two with the other");
-    // Without rules there are no limits, for streams that were under one either.
+    // Without rules each has its part of what all may have, for streams that were under one, too.
     reload(&relay, directory.path(), "none", "{}").await.unwrap();
     ask(&mut second, CLUSTERS, &["bank/a", "c", "d"], "n").await;
     assert!(told(&mut second).await.contains(&"+bank/a".to_owned()));
+}
+
+/// A stream from another address of this machine, where it has more than one.
+async fn call_from(address: &str, relay: &crate::Running) -> Option<Call> {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind(format!("{address}:0").parse().unwrap()).ok()?;
+    let (requests, connection) = h2::client::handshake(socket.connect(relay.address).await.ok()?).await.unwrap();
+    tokio::spawn(connection);
+    Some(Call::open_on(&requests, relay.address, xds_transport::Protocol::Delta.aggregated_method(), &[]).await)
+}
+
+#[tokio::test]
+async fn without_rules_one_client_does_not_take_all_that_there_may_be() {
+    let (relay, directory) = relay_with("streams: 3").await;
+    let mut first = call(relay.address).await;
+    ask(&mut first, CLUSTERS, &["a"], "n").await;
+    assert_eq!(told(&mut first).await, ["+a"]);
+    let mut second = call(relay.address).await;
+    let words = "more than 1 streams of one client (limits.one_client of limits.streams of the relay)";
+    assert_eq!(second.status().await, (8, words.to_owned()));
+    counted(&relay, "one_client", 1).await;
+    if let Some(mut other) = call_from("127.0.0.2", &relay).await {
+        ask(&mut other, CLUSTERS, &["a"], "m").await;
+        assert_eq!(told(&mut other).await, ["+a"]);
+    }
+    let listed: Clients = body(&page(&relay, "/api/v1/clients?node=n").await);
+    let shown: Client = body(&page(&relay, &format!("/api/v1/clients/{}", listed.clients[0].id)).await);
+    let uses = shown.uses.unwrap();
+    assert_eq!((uses.rule, uses.identity.as_str()), (None, "127.0.0.1"));
+    assert_eq!((uses.limits["streams"].used, uses.limits["streams"].most), (1, Some(1)));
+    let html = page(&relay, &format!("/clients/{}", listed.clients[0].id)).await;
+    assert!(html.contains("1 of 1") && html.contains("Counted as 127.0.0.1."), "{html}");
+
+    // All of it for one counts at once, and the stream that was there goes on.
+    let reloaded = reload(&relay, directory.path(), "none", r#"{ "limits": { "streams": 4, "one_client": "100%" } }"#);
+    assert!(reloaded.await.unwrap().needs_restart.is_empty());
+    let mut second = call(relay.address).await;
+    ask(&mut second, CLUSTERS, &["a"], "n").await;
+    assert_eq!(told(&mut second).await, ["+a"]);
+    ask(&mut first, CLUSTERS, &["b"], "n").await;
+    assert_eq!(told(&mut first).await, ["-b"]);
 }

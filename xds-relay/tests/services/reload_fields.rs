@@ -16,6 +16,7 @@ const COUNT_AT_ONCE: &[&str] = &[
     "limits.load_report_streams",
     "limits.names",
     "limits.new_streams_per_second",
+    "limits.one_client",
     "limits.streams",
     "listen",
     "origins[0].keepalive",
@@ -133,7 +134,11 @@ async fn every_field_counts_at_once_or_is_said_to_need_a_restart_and_stays_as_it
     // This one is left out where it follows the system.
     let limits = limits.into_iter().chain([("connections".to_owned(), json!(1000))]);
     for (name, value) in limits {
-        let other = value.as_u64().map_or_else(|| json!("11s"), |number| json!(number - 1));
+        let other = match value.as_u64() {
+            Some(number) => json!(number - 1),
+            None if name == "one_client" => json!("11%"),
+            None => json!("11s"),
+        };
         all.push(("limits", json!({ "limits": { name: other } })));
     }
     let schema = Config::schema();

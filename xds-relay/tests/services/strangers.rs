@@ -10,7 +10,8 @@ use tokio::net::TcpStream;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node};
 
 use crate::Running;
-use crate::limits::{CLUSTERS, call, counted, relay, write};
+use crate::limits::{CLUSTERS, call, counted, relay, relay_with, write};
+use crate::loops::page;
 use crate::stream::{Call, framed, in_time};
 
 /// A request for some names of a type.
@@ -227,10 +228,95 @@ async fn rule_109_a_name_that_is_too_long_is_one_of_nothing() {
 async fn connections_are_so_many() {
     let (relay, directory) = relay("connections: 2").await;
     let mut good = Good::new(&relay, directory.path().join("a.yaml")).await;
-    let _served = TcpStream::connect(relay.address).await.unwrap();
+    let mut served = call(relay.address).await;
+    ask(CLUSTERS, &["a"]).send(&mut served).await;
+    response(&mut served).await;
     let mut refused = TcpStream::connect(relay.address).await.unwrap();
     assert_eq!(in_time(refused.read(&mut [0])).await.unwrap_or(0), 0);
     counted(&relay, "connections", 1).await;
+    good.goes_on().await;
+    response(&mut served).await;
+}
+
+/// Who only connects, and says nothing, is closed for who comes, and nobody else is.
+#[tokio::test]
+async fn connections_without_a_stream_keep_nobody_out() {
+    let (relay, directory) = relay("connections: 3").await;
+    let mut good = Good::new(&relay, directory.path().join("a.yaml")).await;
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(TcpStream::connect(relay.address).await.unwrap());
+    }
+    let mut newcomer = call(relay.address).await;
+    ask(CLUSTERS, &["a"]).send(&mut newcomer).await;
+    assert_eq!(response(&mut newcomer).await.resources.len(), 1);
+    let closed = async {
+        while !page(&relay, "/metrics").await.contains("\nxds_relay_idle_connections_closed_total 19\n") {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(closed).await;
+    for mut silent in silent.into_iter().take(19) {
+        assert_eq!(in_time(silent.read(&mut [0])).await.unwrap_or(0), 0, "the longest first");
+    }
+    counted(&relay, "connections", 0).await;
+    good.goes_on().await;
+}
+
+/// How full they are, beside how much there may be, is told before anybody is refused.
+#[tokio::test]
+async fn how_many_connections_and_unfinished_bytes_there_are_is_told() {
+    let (relay, _directory) = relay("connections: 7, unfinished_request_bytes: 8 KiB").await;
+    let mut begun = call(relay.address).await;
+    begun.sending.send_data(framed(&[0; 3000]).slice(..1005), false).unwrap();
+    let lines = [
+        "xds_relay_limit{limit=\"connections\"} 7",
+        "xds_relay_limit_used{limit=\"connections\"} 1",
+        "xds_relay_limit{limit=\"unfinished_request_bytes\"} 8192",
+        "xds_relay_limit_used{limit=\"unfinished_request_bytes\"} 1005",
+    ];
+    let told = async {
+        loop {
+            let text = page(&relay, "/metrics").await;
+            if lines.iter().all(|line| text.lines().any(|of| of == *line)) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(told).await;
+}
+
+/// Of what an origin sends the client gets nothing, and the relay says why.
+#[tokio::test]
+async fn a_response_of_an_origin_that_is_too_long_is_counted() {
+    let (upper, directory) = relay("").await;
+    write(&directory.path().join("a.yaml"), &format!("alt_stat_name: '{}'", "x".repeat(8000)));
+    let origins = format!("[{{ name: up, server: '{}' }}]", upper.address);
+    let lower = Running::start_with(&origins, "limits: { max_response_bytes: 4 KiB }").await;
+    let mut client = call(lower.address).await;
+    ask(CLUSTERS, &["a"]).send(&mut client).await;
+    let counted = async {
+        while page(&lower, "/metrics").await.contains("\nxds_relay_upstream_too_long_total{origin=\"up\"} 0\n") {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(counted).await;
+    assert!(page(&lower, "/metrics").await.contains("\nxds_relay_upstream_too_long_total{origin=\"up\"} "));
+}
+
+/// Of connections there is a part for one address, too.
+#[tokio::test]
+async fn one_address_has_half_of_the_connections() {
+    let (relay, directory) = relay_with("connections: 4").await;
+    let mut good = Good::new(&relay, directory.path().join("a.yaml")).await;
+    let mut served = call(relay.address).await;
+    ask(CLUSTERS, &["a"]).send(&mut served).await;
+    response(&mut served).await;
+    let mut refused = TcpStream::connect(relay.address).await.unwrap();
+    assert_eq!(in_time(refused.read(&mut [0])).await.unwrap_or(0), 0);
+    counted(&relay, "one_client", 1).await;
+    counted(&relay, "connections", 0).await;
     good.goes_on().await;
 }
 
@@ -254,7 +340,7 @@ async fn rule_132_of_who_takes_his_time() {
 async fn rule_132_of_what_reaches_an_origin() {
     let (upper, directory) = relay("").await;
     let origins = format!("[{{ name: up, server: '{}' }}]", upper.address);
-    let lower = Running::start_with(&origins, "limits: { groups: 2 }").await;
+    let lower = Running::start_with(&origins, "limits: { groups: 2, one_client: 100% }").await;
     let nodes = (0..2).map(|at| vec![of_node(format!("n{at}"))]).collect();
     meets_at(&lower, directory.path().join("a.yaml"), "groups", "more than 2 node groups", nodes).await;
 

@@ -37,6 +37,7 @@ mod shared;
 mod state;
 mod streams;
 mod told;
+mod turns;
 mod unfinished;
 
 pub use accept::{Accept, Accepted, Opened};

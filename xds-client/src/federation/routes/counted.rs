@@ -34,6 +34,19 @@ impl Routes {
         self.client.may_grow(by)
     }
 
+    /// So many more that it brings along.
+    pub(super) fn grow_brought(&mut self, by: usize) -> Result<(), OverLimit> {
+        self.brought.grow(by)?;
+        self.client.brings(by).inspect_err(|_| self.brought.shrink(by))
+    }
+
+    /// So many fewer, of those that there were.
+    pub(super) fn shrink_brought(&mut self, by: usize) {
+        let by = by.min(self.brought.used());
+        self.brought.shrink(by);
+        self.client.brought(by);
+    }
+
     /// Whether a subscriber asked for just this before.
     pub(super) fn wants(&self, id: SubscriberId, interest: &Interest) -> bool {
         let part = self.subscribers.get(id.index()).and_then(|of| of.part(&self.federation, interest));

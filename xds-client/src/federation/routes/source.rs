@@ -47,7 +47,7 @@ impl Source for Routes {
             leave_part(&self.view, &*self.client, &subscriber.type_url, part);
         }
         self.shrink_names(subscriber.names);
-        self.brought.shrink(subscriber.brought);
+        self.shrink_brought(subscriber.brought);
         self.leave_selected(subscriber.selector.take());
         self.client.closed(&subscriber.type_url, tally);
     }
@@ -187,7 +187,7 @@ impl Source for Routes {
             // What it was sent here, and is said to hold later, is no more than was on its way at once.
             if subscriber.opening {
                 let weight = held.iter().map(|(name, version)| held_weight(name, version.as_str())).sum();
-                match self.brought.grow(weight) {
+                match self.grow_brought(weight) {
                     Ok(()) => self.brings(id, weight),
                     Err(error) => self.refuse(&error),
                 }

@@ -55,12 +55,12 @@ fn who(row: &ClientRow) -> Markup {
     ])
 }
 
-/// Of a rule without limits there is nothing to say but whose it is.
+/// Without limits there is nothing to say but who it is.
 fn used(uses: &ClientUses) -> Markup {
     let limited = uses.limits.iter().filter_map(|(limit, of)| Some((limit, of.used, of.most?)));
     let rows: Vec<_> = limited.map(|(limit, used, most)| [html! { (limit) }, html! { (used) " of " (most) }]).collect();
     html! {
-        p.aside { "Counted as " (uses.identity) ", under clients[" (uses.rule) "]." }
+        p.aside { "Counted as " (uses.identity) @if let Some(rule) = uses.rule { ", under clients[" (rule) "]" } "." }
         @if !rows.is_empty() {
             h2 { "What it may use up" }
             (table(["Limit", "Used, by all of its streams"], &rows))

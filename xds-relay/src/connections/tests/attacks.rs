@@ -90,7 +90,7 @@ async fn a_client_that_has_stopped_reading_does_not_stay_with_its_calls() {
     let router = Router::new().fallback(move || async move { Response::new(Body::new(Endless(asked))) });
     let open = OpenCalls::default();
     let serving = Serving { router, limits: limits(), limited: Arc::new(|_| {}), open: open.clone(), tls: None };
-    let connections = tokio_stream::iter([Ok((far, ()))]).chain(tokio_stream::pending());
+    let connections = tokio_stream::iter([Ok((far, seat()))]).chain(tokio_stream::pending());
     tokio::spawn(serving.serve(connections, pending()));
     let start = Instant::now();
     near.write_all(PREFACE).await.unwrap();
@@ -241,7 +241,7 @@ async fn blurts(seed: u64) {
     });
     let open = OpenCalls::default();
     let serving = Serving { router, limits: limits(), limited: Arc::new(|_| {}), open: open.clone(), tls: None };
-    let connections = tokio_stream::iter([Ok((far, ()))]).chain(tokio_stream::pending());
+    let connections = tokio_stream::iter([Ok((far, seat()))]).chain(tokio_stream::pending());
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(serving.serve(connections, async { drop(stopped.await) }));
     let (mut reader, mut writer) = tokio::io::split(near);

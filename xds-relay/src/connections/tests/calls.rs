@@ -215,7 +215,7 @@ async fn what_a_client_says_makes_room_for_more() {
     let mut left: usize = 200 << 20;
     while left > 0 {
         requests.reserve_capacity(left.min(1 << 20));
-        let room = timeout(Duration::from_secs(1), std::future::poll_fn(|cx| requests.poll_capacity(cx)));
+        let room = timeout(Duration::from_secs(1), poll_fn(|cx| requests.poll_capacity(cx)));
         let room = room.await.expect("no room").unwrap().unwrap().min(left);
         requests.send_data(Bytes::from(vec![0; room]), false).unwrap();
         left -= room;

@@ -1,6 +1,9 @@
+mod parts;
+
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
+use std::time::Duration;
 
 use bytes::Bytes;
 use xds_transport::server::{Source as _, Stream, Tally};
@@ -46,10 +49,15 @@ struct Served {
 }
 
 impl World {
+    /// In which clients have what their rules say, and no part of what all have.
     fn new() -> Self {
-        let text =
-            "{ origins: [{ name: up, server: '127.0.0.1:1', authorities: [x, y, z] }], linger: 5s, share_by: [id] }";
-        let config = Config::parse("relay.yaml", text).unwrap();
+        Self::with("one_client: 100%")
+    }
+
+    fn with(limits: &str) -> Self {
+        let origin = "{ name: up, server: '127.0.0.1:1', authorities: [x, y, z] }";
+        let text = format!("{{ origins: [{origin}], linger: 5s, share_by: [id], limits: {{ {limits} }} }}");
+        let config = Config::parse("relay.yaml", &text).unwrap();
         let dial = Box::new(crate::origins::Connections::new(&config).unwrap());
         let grouping = Box::new(ShareBy::new(config.share_by.clone().unwrap()));
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
@@ -58,13 +66,25 @@ impl World {
     }
 
     fn admit(&self, client: u8, limits: ClientLimits) -> Result<ClientUse, String> {
-        let identity = Identity::Token([client; 32]);
-        let admitted = self.core.admit_client((identity, false), (3, limits), self.now);
+        self.admit_as(Identity::Token([client; 32]), Some((3, limits)))
+    }
+
+    fn admit_as(&self, client: Identity, under: Option<(usize, ClientLimits)>) -> Result<ClientUse, String> {
+        let admitted = self.core.admit_client((client, false), under, self.now);
         admitted.map_err(|error| error.to_string())
     }
 
     fn open(&self, client: u8, node: &str, limits: ClientLimits) -> Served {
-        let outside = Arc::new(Unreached(self.admit(client, limits).unwrap()));
+        self.served(self.admit(client, limits).unwrap(), node)
+    }
+
+    /// A stream of a client where there are no rules.
+    fn open_without(&self, client: Identity, node: &str) -> Served {
+        self.served(self.admit_as(client, None).unwrap(), node)
+    }
+
+    fn served(&self, client: ClientUse, node: &str) -> Served {
+        let outside = Arc::new(Unreached(client));
         let mut routes = self.core.open_stream(Protocol::Delta, Waker::noop().clone(), Some(outside.clone()));
         routes.identify(&Bytes::from([&[10, node.len() as u8], node.as_bytes()].concat())).unwrap();
         let id = routes.open(&"type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment".into());
@@ -132,7 +152,7 @@ fn one_client_has_so_many_streams_and_another_as_many_whatever_that_one_has() {
     ours.pop();
     assert!(world.admit(1, two).is_ok(), "one was given back");
     // Of load reports there are others, and without limits there is none.
-    let report = world.core.admit_client((Identity::Token([1; 32]), true), (3, two), world.now);
+    let report = world.core.admit_client((Identity::Token([1; 32]), true), Some((3, two)), world.now);
     assert!(report.is_ok() && world.admit(2, ClientLimits::default()).is_ok());
 }
 
@@ -336,10 +356,10 @@ async fn a_limit_that_is_new_holds_for_what_is_there_and_ends_nothing() {
     let world = World::new();
     let mut served = world.open(1, "n", ClientLimits::default());
     assert_eq!(["a", "b", "c"].map(|name| served.ask(name)), [const { None }; 3]);
-    served.outside.0.is_under(5, limits(|limits| limits.names = NonZeroUsize::new(2)));
+    served.outside.0.is_under(Some((5, limits(|limits| limits.names = NonZeroUsize::new(2)))));
     assert_eq!(served.routes.refused(), None);
     assert!(served.ask("d").is_some(), "there are three");
-    assert_eq!(served.outside.0.rule(), 5);
-    served.outside.0.is_under(5, limits(|limits| limits.names = NonZeroUsize::new(5)));
+    assert_eq!(served.outside.0.rule(), Some(5));
+    served.outside.0.is_under(Some((5, limits(|limits| limits.names = NonZeroUsize::new(5)))));
     assert_eq!(served.ask("e"), None);
 }

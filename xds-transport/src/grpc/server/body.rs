@@ -1,6 +1,7 @@
 //! The response body: asked by HTTP/2 when there is room, it pulls the stream then.
 
 use std::convert::Infallible;
+use std::future::ready as ready_at_once;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -9,6 +10,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 use tonic::Status;
 
@@ -16,6 +18,7 @@ use crate::grpc::now;
 use crate::grpc::server::alarm::Alarm;
 use crate::grpc::server::state::{StreamState, status_of};
 use crate::grpc::server::streams::Entry;
+use crate::grpc::server::turns::{Turn, Turns};
 use crate::server::{Source, Transmit};
 
 /// Ends with trailers: an error would become RST_STREAM, and the client would not learn why.
@@ -29,14 +32,23 @@ pub(crate) struct ResponseBody<S: Source + Send + 'static> {
     timeout: Option<Instant>,
     /// The last look found something and there may be more, or it paused, or there was none yet.
     more: bool,
+    /// It was much that was found, or looked at: the next look is long as well.
+    is_long: bool,
+    /// Where those wait that are, if they do, and this one if it does.
+    turns: Option<Turns>,
+    turn: Option<Turn>,
     over: bool,
     _entry: Entry,
 }
 
+/// A response of more bytes is no small one.
+const LONG: usize = 32 << 10;
+
 impl<S: Source + Send + 'static> ResponseBody<S> {
-    pub(crate) fn new(state: Arc<StreamState<S>>, reading: JoinHandle<()>, entry: Entry) -> Self {
-        let alarm = Alarm::at(now().into());
-        Self { state, reading, transmit: None, alarm, timeout: None, more: true, over: false, _entry: entry }
+    pub(crate) fn new(state: Arc<StreamState<S>>, reading: JoinHandle<()>, entry: Entry, turns: Option<Turns>) -> Self {
+        let (alarm, is_long, turn) = (Alarm::at(now().into()), false, None);
+        let (transmit, timeout) = (None, None);
+        Self { state, reading, transmit, alarm, timeout, more: true, is_long, turns, turn, over: false, _entry: entry }
     }
 
     /// The next response, if there is one, is what is to be written; or the status the stream ends with.
@@ -53,8 +65,27 @@ impl<S: Source + Send + 'static> ResponseBody<S> {
             return Err(Status::ok(""));
         }
         self.more = is_there && inner.stream.may_continue() || inner.stream.has_paused();
+        let is_large = self.transmit.as_ref().is_some_and(|transmit| transmit.remaining() > LONG);
+        self.is_long = self.more && (is_large || inner.stream.has_paused());
         self.timeout = inner.stream.poll_timeout();
         Ok(())
+    }
+
+    /// Ready at once for a look that is not long.
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<OwnedSemaphorePermit>> {
+        let Some(turns) = self.turns.as_ref().filter(|_| self.is_long) else { return Poll::Ready(None) };
+        let is_new = self.turn.is_none();
+        let turn = self.turn.get_or_insert_with(|| turns.next());
+        let taken = ready!(turn.as_mut().poll(cx));
+        if is_new {
+            // Those of this thread that were woken before have their turn first: if not, all that are long would look one after the
+            // other.
+            self.turn = Some(Box::pin(ready_at_once(taken)));
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.turn = None;
+        Poll::Ready(taken)
     }
 
     fn next_chunk(&mut self) -> Option<Bytes> {
@@ -91,6 +122,8 @@ impl<S: Source + Send + 'static> Body for ResponseBody<S> {
             // Before looking, or a wake between looking and registering is lost.
             this.state.wake.register(cx.waker());
             if this.state.apart.is_busy() {
+                // Nobody waits behind it for that.
+                this.turn = None;
                 return Poll::Pending;
             }
             if !this.state.wake.take_due() && !this.more {
@@ -98,6 +131,7 @@ impl<S: Source + Send + 'static> Body for ResponseBody<S> {
                 this.alarm.set(timeout.into());
                 ready!(this.alarm.poll(cx));
             }
+            let _turn = ready!(this.poll_turn(cx));
             if let Err(status) = this.poll_stream() {
                 return Poll::Ready(Some(Ok(this.trailers(&status))));
             }
@@ -125,8 +159,10 @@ impl<S: Source + Send + 'static> Drop for ResponseBody<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
+    use std::task::{Wake, Waker};
 
     use bytes::BytesMut;
     use prost::Message as _;
@@ -154,6 +190,10 @@ mod tests {
 
     /// Names of which all but the last are held as they are, in a cache that looks at one of those at a time.
     fn begun(names: &[&str]) -> ResponseBody<Cache<Frame>> {
+        begun_in_turn(names, None)
+    }
+
+    fn begun_in_turn(names: &[&str], turns: Option<Turns>) -> ResponseBody<Cache<Frame>> {
         let url = TypeUrl::from(URL);
         let mut options = Options::default();
         options.looks = 1;
@@ -182,7 +222,7 @@ mod tests {
         let state = Arc::new(StreamState::new(inner, handle::Wake::default()));
         let shared: Arc<dyn Shared> = state.clone();
         let entry = Streams::default().enter(Arc::downgrade(&shared), None).unwrap();
-        ResponseBody::new(state, tokio::spawn(async {}), entry)
+        ResponseBody::new(state, tokio::spawn(async {}), entry, turns)
     }
 
     #[tokio::test]
@@ -202,5 +242,80 @@ mod tests {
         assert!(pauses > 0);
         while poll(&mut body).is_ready() {}
         assert!(body.transmit.is_none());
+    }
+
+    /// Who is to be polled, in the order in which they were woken.
+    #[derive(Default)]
+    struct Queue(Mutex<VecDeque<usize>>);
+
+    struct Woke(Arc<Queue>, usize);
+
+    impl Wake for Woke {
+        fn wake(self: Arc<Self>) {
+            let mut queue = self.0.0.lock().unwrap();
+            if !queue.contains(&self.1) {
+                queue.push_back(self.1);
+            }
+        }
+    }
+
+    /// How many long looks there are, at the most, before somebody who has something to say at any moment is polled; and whether all
+    /// came to their end.
+    fn looks_before_others(turns: Option<&Turns>) -> (usize, bool) {
+        const STREAMS: usize = 20;
+        let names: Vec<_> = (0..30).map(|name| format!("{name:02}")).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let mut bodies: Vec<_> = (0..STREAMS).map(|_| Some(begun_in_turn(&names, turns.cloned()))).collect();
+        let queue = Arc::<Queue>::default();
+        let wakers: Vec<Waker> = (0..STREAMS).map(|at| Arc::new(Woke(queue.clone(), at)).into()).collect();
+        let mut looks = |at: usize| {
+            let Some(body) = &mut bodies[at] else { return false };
+            if Pin::new(&mut *body).poll_frame(&mut Context::from_waker(&wakers[at])).is_ready() {
+                bodies[at] = None;
+                return true;
+            }
+            // One that waits did not look.
+            body.turn.is_none()
+        };
+        // Each comes, and is looked at once.
+        (0..STREAMS).for_each(|at| _ = looks(at));
+        let mut most = 0;
+        loop {
+            let before: Vec<_> = queue.0.lock().unwrap().drain(..).collect();
+            if before.is_empty() {
+                break;
+            }
+            most = most.max(before.into_iter().filter(|at| looks(*at)).count());
+        }
+        (most, bodies.iter().all(Option::is_none))
+    }
+
+    /// Who is woken behind all that is to be polled is polled after as many long looks as there are turns.
+    #[tokio::test]
+    async fn of_streams_that_have_much_to_do_few_are_looked_at_before_others_have_their_turn() {
+        // Who is polled here is no task of its own, of which tokio would have it yield.
+        tokio::task::unconstrained(async {
+            for at_a_time in [1, 3] {
+                assert_eq!(looks_before_others(Some(&Turns::new(at_a_time))), (at_a_time, true));
+            }
+            assert_eq!(looks_before_others(None), (20, true), "all stand in a row");
+        })
+        .await;
+    }
+
+    /// Whose stream is over in the line gives way to who stands behind it.
+    #[tokio::test]
+    async fn who_goes_while_it_waits_holds_up_nobody() {
+        let turns = Turns::new(1);
+        let held = turns.next().await;
+        let mut cx = Context::from_waker(Waker::noop());
+        let [mut first, mut second] = [(); 2].map(|()| begun_in_turn(&["a", "b", "c", "d"], Some(turns.clone())));
+        for body in [&mut first, &mut second] {
+            while body.turn.is_none() {
+                assert!(Pin::new(&mut *body).poll_frame(&mut cx).is_pending());
+            }
+        }
+        drop((held, first));
+        assert!(Pin::new(&mut second).poll_frame(&mut cx).is_pending() && second.turn.is_none(), "it looked");
     }
 }

@@ -20,6 +20,7 @@ use crate::grpc::server::handle::{Shared, StreamHandle, Wake};
 use crate::grpc::server::requests::Taken;
 use crate::grpc::server::state::{Inner, StreamState};
 use crate::grpc::server::streams::Streams;
+use crate::grpc::server::turns::Turns;
 use crate::grpc::server::unfinished::Unfinished;
 use crate::grpc::server::{refusal, requests};
 use crate::server::{Settings, Source, Stream};
@@ -31,6 +32,7 @@ pub struct Service<A> {
     settings: Settings,
     bounds: Bounds,
     unfinished: Arc<Unfinished>,
+    turns: Option<Turns>,
     streams: Streams,
 }
 
@@ -52,6 +54,7 @@ impl<A: Accept> Service<A> {
             settings: Settings::default(),
             bounds,
             unfinished: Unfinished::new(256 << 20),
+            turns: None,
             streams: Streams::default(),
         }
     }
@@ -96,6 +99,14 @@ impl<A: Accept> Service<A> {
     pub fn unfinished_bytes(&self) -> impl Fn() -> usize + Send + Sync + use<A> {
         let unfinished = self.unfinished.clone();
         move || unfinished.bytes()
+    }
+
+    /// How many streams that have much to send or to compare go on at a time, in the order in which they come: others, who have little, wait
+    /// behind so many of them, and not behind all. Otherwise any number. It is for servers that poll a body once it is woken, whatever
+    /// its client takes: one that does not would hold up those behind it.
+    #[must_use]
+    pub fn long_turns(self, at_a_time: usize) -> Self {
+        Self { turns: Some(Turns::new(at_a_time)), ..self }
     }
 
     /// How long a stream may take to send its first request. A client may have nothing to ask for yet, so that it may take any
@@ -145,7 +156,7 @@ impl<A: Accept> Service<A> {
         let taken = Taken { limit: bounds.request_bytes, gzip };
         let reading = tokio::spawn(requests::read(body, state.clone(), taken, unfinished));
         state.is_read_by(reading.abort_handle());
-        let body = Body::new(ResponseBody::new(state, reading, entry));
+        let body = Body::new(ResponseBody::new(state, reading, entry, self.turns));
         let mut response = Response::new(body);
         *response.headers_mut() = metadata.into_headers();
         refusal::name_encodings(response.headers_mut());
@@ -173,9 +184,10 @@ async fn unless_ended<S: Source, T>(
 
 impl<A> Clone for Service<A> {
     fn clone(&self) -> Self {
-        let Self { accept, settings, bounds, unfinished, streams } = self;
+        let Self { accept, settings, bounds, unfinished, turns, streams } = self;
         let (accept, settings) = (accept.clone(), settings.clone());
-        Self { accept, settings, bounds: *bounds, unfinished: unfinished.clone(), streams: streams.clone() }
+        let (unfinished, turns, streams) = (unfinished.clone(), turns.clone(), streams.clone());
+        Self { accept, settings, bounds: *bounds, unfinished, turns, streams }
     }
 }
 
