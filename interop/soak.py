@@ -168,7 +168,7 @@ class World:
     def reload(self):
         """The relay's configuration is another one, that counts at once."""
         self.settings["log"] = self.chance.choice(["info", "warn", "info,xds_relay=debug"])
-        self.settings["limits"] = {"names": self.chance.randint(100_000, 200_000), "one_client": "100%"}
+        self.settings["limits"] = {"names": self.chance.randint(100_000, 200_000)}
         ports = {"listen": self.relay.address, "admin": f"127.0.0.1:{self.relay.admin}"}
         configuration = {"origins": [upstream(self.origin)], "default_origin": self.origin.name, **self.settings}
         new = self.relay.file.with_suffix(".new")

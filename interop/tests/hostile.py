@@ -21,9 +21,8 @@ class Good:
     """An Envoy with traffic, and beside it a client that asks for the same clusters and notes what it is told."""
 
     def __init__(self, bed, client, **limits):
-        # Old-style names are one group's: the stranger may say that he is of it. And all come from one address.
-        self.setup = envoy_serving(bed, client, "delta", share_by=["cluster"],
-                                   limits={"one_client": "100%", **limits})
+        # Old-style names are one group's: the stranger may say that he is of it.
+        self.setup = envoy_serving(bed, client, "delta", share_by=["cluster"], limits=limits)
         self.port, self.relay, self.envoy = self.setup.xds_port, bed.relay, self.setup.client
         self.watcher = bed.delta(self.port, node="watcher", cluster="mesh")
         self.watcher.subscribe(CLUSTER, xdstp(CLUSTER, "*") if client == GLOBS else "*")

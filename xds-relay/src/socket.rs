@@ -112,10 +112,11 @@ impl Io {
         }
     }
 
-    /// Where it comes from, of IPv6 the part that is one client's.
+    /// Where it comes from, of IPv6 the part that is one client's: nowhere, if from this machine.
     pub(crate) fn client(&self) -> Option<IpAddr> {
         match self {
             Self::Tcp(io) => match Identity::of_address(io.peer_addr().ok()?.ip()) {
+                client if client.is_this_machine() => None,
                 Identity::Address(address) => Some(address),
                 _ => None,
             },

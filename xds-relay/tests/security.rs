@@ -64,7 +64,7 @@ const MET_IN: &[(&str, &str)] = &[
     ("groups", "rule_132_of_what_reaches_an_origin"),
     ("authorities", "rule_132_of_what_all_streams_ask_for"),
     ("names", "rule_132_of_what_all_streams_ask_for"),
-    ("one_client", "without_rules_one_client_does_not_take_all_that_there_may_be"),
+    ("one_client", "where_no_rule_says_how_much_one_client_does_not_take_all_that_there_may_be"),
     ("lingering_names", "of_more_names_that_nobody_wants_than_may_linger_the_first_go_and_no_stream_ends"),
     ("names_per_turn", "of_streams_that_have_much_to_do_few_are_looked_at_before_others_have_their_turn"),
     ("name_bytes", "rule_109_a_name_that_is_too_long_is_one_of_nothing"),

@@ -27,7 +27,7 @@ impl Origin {
     /// The origin of a new relay, that nothing is asked of yet.
     pub fn of_relay() -> Self {
         let text = "origins: [{ name: up, server: 'localhost:1' }]\n\
-                    limits: { one_client: 100%, authorities: 100000, authorities_per_stream: 100000 }\n";
+                    limits: { authorities: 100000, authorities_per_stream: 100000 }\n";
         let config = Config::parse("relay.yaml", text).unwrap();
         let dialed = Dialer::default();
         let metrics = Arc::new(Metrics::new([TYPE_URL]));

@@ -99,8 +99,8 @@ impl ClientUses {
         if let Some(most) = limits.and_then(|limits| kind.most(limits)) {
             return Some(OverLimit { key: kind.path(), what, most: most.get() });
         }
-        // All who come without an address are one, and of how many nobody knows: they have no part.
-        let part = if *client == Identity::Local { None } else { self.parts.most(kind) };
+        // All who come from this machine are one, and of how many nobody knows: they have no part.
+        let part = if client.is_this_machine() { None } else { self.parts.most(kind) };
         part.map(|most| OverLimit { key: kind.part_path(), what, most })
     }
 

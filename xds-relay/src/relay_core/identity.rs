@@ -22,12 +22,22 @@ impl Identity {
     /// Of who comes from an address.
     pub fn of_address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
-            IpAddr::V6(address) => {
+            IpAddr::V6(address) if !address.is_loopback() => {
                 let [a, b, c, d, ..] = address.segments();
                 Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
             }
-            of_ipv4 => of_ipv4,
+            other => other,
         })
+    }
+
+    /// Whether it may stand for many that nothing tells apart: all who come from this machine, such as by a proxy that has the port that
+    /// others know.
+    pub fn is_this_machine(&self) -> bool {
+        match self {
+            Self::Local => true,
+            Self::Address(address) => address.is_loopback(),
+            Self::Certificate(_) | Self::Token(_) => false,
+        }
     }
 }
 
@@ -37,7 +47,7 @@ impl fmt::Display for Identity {
             Self::Certificate(name) => write!(f, "certificate of {name}"),
             // No more of it, as it is a secret.
             Self::Token(_) => f.write_str("token"),
-            Self::Address(IpAddr::V6(address)) => write!(f, "{address}/64"),
+            Self::Address(IpAddr::V6(address)) if !address.is_loopback() => write!(f, "{address}/64"),
             Self::Address(address) => write!(f, "{address}"),
             Self::Local => f.write_str("local"),
         }
@@ -57,5 +67,15 @@ mod tests {
         assert_ne!(of("10.0.0.2"), of("10.0.0.1"));
         let all = [of("2001:db8:1:2::1"), of("10.0.0.1"), Identity::Token([7; 32])].map(|of| of.to_string());
         assert_eq!(all, ["2001:db8:1:2::/64", "10.0.0.1", "token"]);
+    }
+
+    #[test]
+    fn who_comes_from_this_machine_may_be_many() {
+        let of = |text: &str| Identity::of_address(text.parse().unwrap());
+        let here = [of("127.0.0.1"), of("127.9.9.9"), of("::1"), of("::ffff:127.0.0.1"), Identity::Local];
+        assert!(here.iter().all(Identity::is_this_machine), "{here:?}");
+        let elsewhere =
+            [of("10.0.0.1"), of("::2"), of("2001:db8::1"), Identity::Token([7; 32]), Identity::Certificate("a".into())];
+        assert!(!elsewhere.iter().any(Identity::is_this_machine), "{elsewhere:?}");
     }
 }

@@ -1,10 +1,10 @@
 //! What one client may use up by the rule for it, over loopback: what it is told, what is counted and shown, and that others are
 //! none the worse.
 
-use xds_relay::api::{Client, Clients};
+use xds_relay::api::{Client, ClientUses, Clients};
 
 use crate::clients::{ONE, TWO, ask, open, relay, told};
-use crate::limits::{CLUSTERS, call, counted, relay_with};
+use crate::limits::{self, CLUSTERS, call, counted};
 use crate::loops::page;
 use crate::reload::reload;
 use crate::stream::{Call, in_time};
@@ -40,13 +40,10 @@ async fn a_client_that_takes_more_than_its_rule_allows_is_told_so_and_others_are
     ask(&mut other, CLUSTERS, &["shop/a", "bank/a"], "m").await;
     assert_eq!(told(&mut other).await.len(), 2);
 
-    let listed: Clients = body(&page(&relay, "/api/v1/clients?node=m").await);
-    let shown: Client = body(&page(&relay, &format!("/api/v1/clients/{}", listed.clients[0].id)).await);
-    let uses = shown.uses.unwrap();
+    let (uses, html) = shown(&relay, "m").await;
     assert_eq!((uses.rule, uses.identity.as_str()), (Some(0), "token"));
     let of = |limit: &str| (uses.limits[limit].used, uses.limits[limit].most);
     assert_eq!([of("streams"), of("names"), of("groups")], [(1, Some(1)), (2, Some(2)), (0, Some(10_000))]);
-    let html = page(&relay, &format!("/clients/{}", listed.clients[0].id)).await;
     assert!(html.contains("2 of 2") && html.contains("Counted as token, under clients[0]."), "{html}");
 
     ask(&mut other, CLUSTERS, &["c"], "m").await;
@@ -72,43 +69,55 @@ async fn a_client_that_takes_more_than_its_rule_allows_is_told_so_and_others_are
     assert!(told(&mut second).await.contains(&"+bank/a".to_owned()));
 }
 
-/// A stream from another address of this machine, where it has more than one.
-async fn call_from(address: &str, relay: &crate::Running) -> Option<Call> {
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
-    socket.bind(format!("{address}:0").parse().unwrap()).ok()?;
-    let (requests, connection) = h2::client::handshake(socket.connect(relay.address).await.ok()?).await.unwrap();
-    tokio::spawn(connection);
-    Some(Call::open_on(&requests, relay.address, xds_transport::Protocol::Delta.aggregated_method(), &[]).await)
-}
-
 #[tokio::test]
-async fn without_rules_one_client_does_not_take_all_that_there_may_be() {
-    let (relay, directory) = relay_with("streams: 3").await;
-    let mut first = call(relay.address).await;
-    ask(&mut first, CLUSTERS, &["a"], "n").await;
-    assert_eq!(told(&mut first).await, ["+a"]);
-    let mut second = call(relay.address).await;
+async fn where_no_rule_says_how_much_one_client_does_not_take_all_that_there_may_be() {
+    const RULES: &str = "[{ match: { token: $tokens } }]";
+    let (relay, directory) = relay(RULES).await;
+    std::fs::write(directory.path().join("tokens"), format!("{ONE}\n{TWO}")).unwrap();
+    reload(&relay, directory.path(), RULES, r#"{ "limits": { "streams": 3 } }"#).await.unwrap();
+    let mut first = client(&relay, ONE).await;
+    ask(&mut first, CLUSTERS, &["shop/a"], "n").await;
+    assert_eq!(told(&mut first).await, ["+shop/a"]);
+    let mut second = client(&relay, ONE).await;
     let words = "more than 1 streams of one client (limits.one_client of limits.streams of the relay)";
     assert_eq!(second.status().await, (8, words.to_owned()));
     counted(&relay, "one_client", 1).await;
-    if let Some(mut other) = call_from("127.0.0.2", &relay).await {
-        ask(&mut other, CLUSTERS, &["a"], "m").await;
-        assert_eq!(told(&mut other).await, ["+a"]);
-    }
-    let listed: Clients = body(&page(&relay, "/api/v1/clients?node=n").await);
-    let shown: Client = body(&page(&relay, &format!("/api/v1/clients/{}", listed.clients[0].id)).await);
-    let uses = shown.uses.unwrap();
-    assert_eq!((uses.rule, uses.identity.as_str()), (None, "127.0.0.1"));
+    let mut other = client(&relay, TWO).await;
+    ask(&mut other, CLUSTERS, &["shop/a"], "m").await;
+    assert_eq!(told(&mut other).await, ["+shop/a"]);
+    let (uses, html) = shown(&relay, "n").await;
+    assert_eq!((uses.rule, uses.identity.as_str()), (Some(0), "token"));
     assert_eq!((uses.limits["streams"].used, uses.limits["streams"].most), (1, Some(1)));
-    let html = page(&relay, &format!("/clients/{}", listed.clients[0].id)).await;
-    assert!(html.contains("1 of 1") && html.contains("Counted as 127.0.0.1."), "{html}");
+    assert!(html.contains("1 of 1"), "{html}");
 
     // All of it for one counts at once, and the stream that was there goes on.
-    let reloaded = reload(&relay, directory.path(), "none", r#"{ "limits": { "streams": 4, "one_client": "100%" } }"#);
-    assert!(reloaded.await.unwrap().needs_restart.is_empty());
-    let mut second = call(relay.address).await;
-    ask(&mut second, CLUSTERS, &["a"], "n").await;
-    assert_eq!(told(&mut second).await, ["+a"]);
-    ask(&mut first, CLUSTERS, &["b"], "n").await;
-    assert_eq!(told(&mut first).await, ["-b"]);
+    let all = r#"{ "limits": { "streams": 4, "one_client": "100%" } }"#;
+    assert!(reload(&relay, directory.path(), RULES, all).await.unwrap().needs_restart.is_empty());
+    let mut second = client(&relay, ONE).await;
+    ask(&mut second, CLUSTERS, &["shop/a"], "n").await;
+    assert_eq!(told(&mut second).await, ["+shop/a"]);
+    ask(&mut first, CLUSTERS, &["bank/a"], "n").await;
+    assert_eq!(told(&mut first).await, ["+bank/a"]);
+}
+
+#[tokio::test]
+async fn without_rules_who_comes_from_this_machine_is_counted_and_may_have_all() {
+    let (relay, _directory) = limits::relay("streams: 2").await;
+    let mut calls = [call(relay.address).await, call(relay.address).await];
+    for call in &mut calls {
+        ask(call, CLUSTERS, &["a"], "n").await;
+        assert_eq!(told(call).await, ["+a"]);
+    }
+    let (uses, html) = shown(&relay, "n").await;
+    assert_eq!((uses.rule, uses.identity.as_str()), (None, "127.0.0.1"));
+    assert_eq!((uses.limits["streams"].used, uses.limits["streams"].most), (2, None));
+    assert!(html.contains("Counted as 127.0.0.1."), "{html}");
+}
+
+/// What a client of a node uses, by the API and by its page.
+async fn shown(relay: &crate::Running, node: &str) -> (ClientUses, String) {
+    let listed: Clients = body(&page(relay, &format!("/api/v1/clients?node={node}")).await);
+    let id = listed.clients[0].id;
+    let client: Client = body(&page(relay, &format!("/api/v1/clients/{id}")).await);
+    (client.uses.unwrap(), page(relay, &format!("/clients/{id}")).await)
 }

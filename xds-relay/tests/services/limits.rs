@@ -16,13 +16,8 @@ use crate::stream::{Call, connect, framed, in_time};
 
 pub(crate) const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
-/// A relay of one cluster, `a`, from a file, which all may have all of: they come from one address.
+/// A relay of one cluster, `a`, from a file.
 pub(crate) async fn relay(limits: &str) -> (Running, tempfile::TempDir) {
-    relay_with(&format!("one_client: 100%, {limits}")).await
-}
-
-/// The same, with these limits and no other.
-pub(crate) async fn relay_with(limits: &str) -> (Running, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     write(&directory.path().join("a.yaml"), "connect_timeout: 1s");
     let origins = format!("[{{ name: mesh, files: '{}' }}]", directory.path().display());

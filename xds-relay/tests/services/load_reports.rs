@@ -256,7 +256,7 @@ async fn a_relay_that_stops_ends_the_streams_of_load_reports() {
 async fn rule_132_of_streams_of_load_reports_there_are_so_many_and_they_are_counted() {
     let origin = Origin::listen().await;
     let origins = format!("[{{ name: up, server: '{}' }}]", origin.address());
-    let relay = Running::start_with(&origins, "limits: { load_report_streams: 1, one_client: 100% }").await;
+    let relay = Running::start_with(&origins, "limits: { load_report_streams: 1 }").await;
     let mut call = Call::open(relay.address, METHOD).await;
     call.sending.send_data(framed(b"the node"), false).unwrap();
     let mut served = origin.accept().await;

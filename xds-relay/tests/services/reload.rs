@@ -202,12 +202,10 @@ async fn how_many_streams_there_may_be_changes_and_those_there_are_stay() {
     let (relay, directory) = relay("[{ match: { any: true } }]").await;
     let mut call = client(&relay, "", &["shop/a"], "n", &[&["+shop/a"]]).await;
     let any = "[{ match: { any: true } }]";
-    reload(&relay, directory.path(), any, r#"{ "limits": { "streams": 1, "one_client": "100%" } }"#).await.unwrap();
+    reload(&relay, directory.path(), any, r#"{ "limits": { "streams": 1 } }"#).await.unwrap();
     let refused = ends(&relay, &[]).await.unwrap();
     assert_eq!((refused.0, refused.1.starts_with("more than 1 streams")), (8, true), "{refused:?}");
-    reload(&relay, directory.path(), any, r#"{ "limits": { "streams": 2, "authorities": 1, "one_client": "100%" } }"#)
-        .await
-        .unwrap();
+    reload(&relay, directory.path(), any, r#"{ "limits": { "streams": 2, "authorities": 1 } }"#).await.unwrap();
     assert_eq!(ends(&relay, &[]).await, None);
     serve_seconds(directory.path(), 2);
     assert_eq!(told(&mut call).await, ["+shop/a"]);

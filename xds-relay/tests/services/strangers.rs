@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node};
 
 use crate::Running;
-use crate::limits::{CLUSTERS, call, counted, relay, relay_with, write};
+use crate::limits::{CLUSTERS, call, counted, relay, write};
 use crate::loops::page;
 use crate::stream::{Call, framed, in_time};
 
@@ -305,21 +305,6 @@ async fn a_response_of_an_origin_that_is_too_long_is_counted() {
     assert!(page(&lower, "/metrics").await.contains("\nxds_relay_upstream_too_long_total{origin=\"up\"} "));
 }
 
-/// Of connections there is a part for one address, too.
-#[tokio::test]
-async fn one_address_has_half_of_the_connections() {
-    let (relay, directory) = relay_with("connections: 4").await;
-    let mut good = Good::new(&relay, directory.path().join("a.yaml")).await;
-    let mut served = call(relay.address).await;
-    ask(CLUSTERS, &["a"]).send(&mut served).await;
-    response(&mut served).await;
-    let mut refused = TcpStream::connect(relay.address).await.unwrap();
-    assert_eq!(in_time(refused.read(&mut [0])).await.unwrap_or(0), 0);
-    counted(&relay, "one_client", 1).await;
-    counted(&relay, "connections", 0).await;
-    good.goes_on().await;
-}
-
 /// Who says nothing goes, and no other.
 #[tokio::test]
 async fn rule_132_of_who_takes_his_time() {
@@ -340,7 +325,7 @@ async fn rule_132_of_who_takes_his_time() {
 async fn rule_132_of_what_reaches_an_origin() {
     let (upper, directory) = relay("").await;
     let origins = format!("[{{ name: up, server: '{}' }}]", upper.address);
-    let lower = Running::start_with(&origins, "limits: { groups: 2, one_client: 100% }").await;
+    let lower = Running::start_with(&origins, "limits: { groups: 2 }").await;
     let nodes = (0..2).map(|at| vec![of_node(format!("n{at}"))]).collect();
     meets_at(&lower, directory.path().join("a.yaml"), "groups", "more than 2 node groups", nodes).await;
 

@@ -274,7 +274,7 @@ impl Drop for Process {
     }
 }
 
-/// Of a relay in front of `origin`, where the streams of `xdstp` carry such names, and `more` of it. All clients come from one address.
+/// Of a relay in front of `origin`, where the streams of `xdstp` carry such names, and `more` of it.
 fn configuration(origin: SocketAddr, naming: Naming, xdstp: &str, more: &str) -> String {
     format!(
         "node: {{ id: fan-out-relay, cluster: fan-out }}\n\
@@ -284,7 +284,6 @@ fn configuration(origin: SocketAddr, naming: Naming, xdstp: &str, more: &str) ->
            protocol: delta\n  \
            xdstp: {xdstp}\n  \
            authorities: {:?}\n\
-         limits: {{ one_client: 100% }}\n\
          {more}",
         naming.authorities()
     )

@@ -41,10 +41,12 @@ fn without_rules_one_client_opens_half_of_the_streams_of_a_second() {
 }
 
 #[test]
-fn who_comes_without_an_address_has_no_part_as_nobody_knows_how_many_they_are() {
-    let world = World::with("streams: 2, new_streams_per_second: 1");
-    let all: Vec<_> = (0..10).map(|_| world.admit_as(Identity::Local, None)).collect();
-    assert!(all.iter().all(Result::is_ok));
+fn who_comes_from_this_machine_has_no_part_as_nobody_knows_how_many_they_are() {
+    for here in [Identity::Local, Identity::of_address(Ipv4Addr::LOCALHOST.into())] {
+        let world = World::with("streams: 2, new_streams_per_second: 1");
+        let all: Vec<_> = (0..10).map(|_| world.admit_as(here.clone(), None)).collect();
+        assert!(all.iter().all(Result::is_ok));
+    }
 }
 
 /// What a rule does not name is the part that it would be without rules.
