@@ -27,6 +27,7 @@ mod lifetime;
 mod limits;
 mod lives;
 mod loops;
+mod moved_after_restart;
 mod node_parameters;
 mod nodes;
 mod order;
