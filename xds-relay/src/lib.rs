@@ -16,6 +16,8 @@ mod client_status;
 pub mod config;
 mod connections;
 mod content;
+#[cfg(any(feature = "file-origin", feature = "otlp"))]
+mod dialed;
 mod downstream;
 mod drain;
 mod drift;
