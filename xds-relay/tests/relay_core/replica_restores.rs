@@ -1,6 +1,6 @@
 //! Relays whose store is put back to an earlier state, of which some know more than others.
 
-use xds_relay::releases::{Act, Control, Release, Transition};
+use xds_relay::releases::{Act, Control, Progress, Release, Transition};
 use xds_relay::state::Store as _;
 
 use crate::support::replicas::Replicas;
@@ -164,5 +164,80 @@ fn what_is_put_back_is_all_that_the_control_value_names_whatever_is_served() {
         assert_eq!(relays.held([new]), ["a@2 c@1"], "{is_first_there}");
         relays.advance(20);
         assert_eq!(relays.control(2).stable(), first);
+    }
+}
+
+/// A relay that starts then knows nothing else, and the store takes what is ordered there: it is told to be done.
+#[test]
+fn what_was_ordered_in_a_store_that_was_put_back_before_anybody_noticed_holds() {
+    for is_frozen_before in [false, true] {
+        for act in ["freeze", "hold", "rollback", "both"] {
+            let mut relays = Replicas::new(2, |_| {});
+            relays.set(&["a@1", "b@1"]);
+            relays.advance(5);
+            relays.set(&["a@2", "b@1"]);
+            relays.advance(200);
+            let first = relays.control(0).stable();
+            relays.set(&["a@3", "b@1"]);
+            relays.advance(4);
+            if is_frozen_before {
+                assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+                relays.advance(1);
+            }
+            let old = relays.snapshot();
+            if is_frozen_before {
+                assert_eq!(relays.order(0, Act::Unfreeze).unwrap(), Transition::Unfrozen);
+                relays.advance(1);
+            }
+            // What the store does not know any more.
+            for _ in 0..2 {
+                assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
+                relays.advance(1);
+                assert_eq!(relays.order(0, Act::Unfreeze).unwrap(), Transition::Unfrozen);
+                relays.advance(1);
+            }
+            let candidate = relays.control(0).candidate().map(|candidate| candidate.release);
+            assert!(candidate.is_some());
+            (0..2).for_each(|relay| relays.cut_off(relay, true));
+            relays.restore(&old);
+            relays.start();
+            relays.advance(1);
+            let of_new = |relays: &mut Replicas, act: Act| {
+                let applied = relays.apply(2, act).unwrap();
+                assert!(applied.is_kept, "{applied:?}");
+            };
+            if is_frozen_before && act != "rollback" {
+                of_new(&mut relays, Act::Unfreeze);
+            }
+            match act {
+                "freeze" => of_new(&mut relays, Act::Freeze),
+                "hold" => of_new(&mut relays, Act::Hold),
+                "rollback" => of_new(&mut relays, Act::Rollback { to: None }),
+                _ => {
+                    of_new(&mut relays, Act::Rollback { to: None });
+                    of_new(&mut relays, Act::Freeze);
+                }
+            }
+            relays.cut_off(0, false);
+            relays.advance(3);
+            // Who comes later, too, has what is kept.
+            relays.restart(0, &[]);
+            relays.cut_off(1, false);
+            relays.advance(20);
+            let case = format!("{act}, frozen before: {is_frozen_before}");
+            let there = relays.control(0);
+            assert_eq!((&there, &there), (&relays.control(1), &relays.control(2)), "{case}");
+            // What was frozen before, and is not since, is not for that.
+            assert_eq!(there.frozen().is_some(), act == "freeze" || act == "both", "{case}");
+            match act {
+                "rollback" | "both" => {
+                    assert_eq!(there.stable(), first, "{case}");
+                    assert!(candidate.is_some_and(|left| there.refused().contains(&left)), "{case}");
+                    assert_eq!(there.candidate(), None, "{case}");
+                }
+                "hold" => assert!(matches!(there.candidate().unwrap().progress, Progress::Held(_)), "{case}"),
+                _ => assert_eq!(there.candidate().map(|of| of.release), candidate, "{case}"),
+            }
+        }
     }
 }
