@@ -28,9 +28,10 @@ impl State {
         while let Some(next) = renamed.pop() {
             match store.list(&next.former.prefix()) {
                 Ok(listing) => {
-                    self.keep_anew(saver, next, at);
                     let keys = listing.entries.into_iter().map(|entry| entry.key);
+                    // First: a body that two keys have is one of its own.
                     keys.filter(|key| read_key(key).is_some()).for_each(|key| saver.delete(key));
+                    self.keep_anew(saver, next, at);
                 }
                 Err(error) => {
                     renamed.push(next);
