@@ -99,8 +99,16 @@ mod tests {
     #[test]
     fn orders_are_told_apart_by_all_that_they_say_and_those_of_relays_are_none() {
         let to = |byte| Act::Rollback { to: Some(Release::of_bytes([byte; 16])) };
-        let acts =
-            [Act::Freeze, Act::Unfreeze, Act::Hold, Act::Stage { at: 0 }, Act::Stage { at: 1 }, to(1), to(2), Act::Rollback { to: None }];
+        let acts = [
+            Act::Freeze,
+            Act::Unfreeze,
+            Act::Hold,
+            Act::Stage { at: 0 },
+            Act::Stage { at: 1 },
+            to(1),
+            to(2),
+            Act::Rollback { to: None },
+        ];
         let mut orders: Vec<_> = acts.into_iter().map(|act| order(act, 1)).collect();
         orders.push(order(Act::Freeze, 2));
         orders.push(Order { why: "y".to_owned(), ..orders[0].clone() });
