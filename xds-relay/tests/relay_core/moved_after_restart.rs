@@ -136,9 +136,13 @@ fn who_goes_back_to_the_first_address_tells_no_version_there() {
     world.set_up(0, true);
     world.advance(SECOND);
     world.asked(0);
-    for back in [text(DELTA), text(DELTA), elsewhere(DELTA)] {
+    for back in [text(DELTA), text(DELTA), elsewhere(DELTA), elsewhere(DELTA)] {
+        world.set_up(0, false);
         world.restart(0, &back, store.clone());
         world.connect(new, 0);
+        world.advance(5 * SECOND);
+        assert!(stale(&world) > 0, "{back}: what is kept is served");
+        world.set_up(0, true);
         world.advance(20 * SECOND);
         is_told_no_version(&mut world, &back);
     }
@@ -164,9 +168,13 @@ fn what_another_server_said_while_the_relay_ran_is_asked_for_without_versions_af
         // Whichever of both it is now, the version "1" is of different contents.
         world.lead_elsewhere(0, 0, Feeder::Origin(0));
         for text in [text(protocol), elsewhere(protocol)] {
+            world.set_up(0, false);
             world.restart(0, &text, store.clone());
             world.asked(0);
             world.connect(client, 0);
+            world.advance(5 * SECOND);
+            assert!(stale(&world) > 0, "{protocol:?} {text}: what is kept is served");
+            world.set_up(0, true);
             world.advance(60 * SECOND);
             assert_eq!(world.clients[client].bodies(CLUSTERS), ["1", "1"], "{protocol:?} {text}");
             is_told_no_version(&mut world, &text);
