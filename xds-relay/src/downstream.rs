@@ -58,8 +58,7 @@ impl Accept for Downstream {
         let counted = client_use.map_or_else(OnceLock::new, |client| OnceLock::from(Box::new(client)));
         let (rule, core, all) = (Mutex::new(under.map(|under| under.rule)), self.core.clone(), self.rules.clone());
         let waker = Waker::from(Arc::new(WakeStream(wake)));
-        let outside =
-            Outside { handle, peer, shown, rules: all, rule, core, counted, _seen: seen, _place: place };
+        let outside = Outside { handle, peer, shown, rules: all, rule, core, counted, _seen: seen, _place: place };
         let outside = Arc::new(outside);
         let source = self.core.open_stream(protocol, waker, Some(outside.clone()));
         // Whoever replaced the rules in between looked at the streams that there were.

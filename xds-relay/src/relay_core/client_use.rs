@@ -74,7 +74,14 @@ impl ClientUses {
         }
         table.clients.insert(identity.clone(), used.clone());
         drop(table);
-        Ok(ClientUse { all: self.clone(), identity, is_report, used, is_counted: true.into(), under: Mutex::new((rule, limits)) })
+        Ok(ClientUse {
+            all: self.clone(),
+            identity,
+            is_report,
+            used,
+            is_counted: true.into(),
+            under: Mutex::new((rule, limits)),
+        })
     }
 
     /// A stream of a client that there was before there was a rule for it: it is one of those that it may have, be they too many. What

@@ -42,6 +42,7 @@ mod replica_alarms;
 mod replica_copies;
 mod replica_histories;
 mod replica_restores;
+mod replica_waiting;
 mod replica_writes;
 mod replicas;
 mod request_room;
