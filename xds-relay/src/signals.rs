@@ -98,16 +98,16 @@ impl Signals {
 }
 
 #[cfg(test)]
+#[path = "../tests/support/log.rs"]
+mod log;
+
+#[cfg(test)]
 mod tests {
     use std::future::pending;
     use tracing::subscriber::DefaultGuard;
 
+    use super::log::Log;
     use super::*;
-
-    #[path = "../../../tests/support/log.rs"]
-    mod log;
-
-    use self::log::Log;
 
     const DRAIN: (Duration, Duration) = (Duration::ZERO, Duration::from_secs(90));
 

@@ -154,7 +154,9 @@ fn what_another_server_said_while_the_relay_ran_is_asked_for_without_versions_af
     for protocol in [DELTA, SOTW] {
         let (mut world, store) = world(protocol);
         world.origins.push(Origin::new());
-        for (at, name, version, body) in [(0, "a", "1", "1"), (0, "b", "1", "1"), (1, "a", "1", "2"), (1, "b", "2", "1")] {
+        for (at, name, version, body) in
+            [(0, "a", "1", "1"), (0, "b", "1", "1"), (1, "a", "1", "2"), (1, "b", "2", "1")]
+        {
             let now = world.now;
             world.origins[at].put_frame(now, "", CLUSTERS, name, version, frame(CLUSTERS, name, body));
         }
