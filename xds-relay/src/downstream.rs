@@ -1,6 +1,6 @@
 //! The accepting side: the relay's core behind the gRPC server.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 use std::time::Instant;
 
@@ -55,17 +55,15 @@ impl Accept for Downstream {
                 });
             }
         };
-        let counted = client_use.map_or_else(OnceLock::new, |client| OnceLock::from(Box::new(client)));
-        let (rule, core, all) = (Mutex::new(under.map(|under| under.rule)), self.core.clone(), self.rules.clone());
+        let (rule, client_use) = (Mutex::new(under.map(|under| under.rule)), client_use.map(Box::new));
         let waker = Waker::from(Arc::new(WakeStream(wake)));
-        let outside = Outside { handle, peer, shown, rules: all, rule, core, counted, _seen: seen, _place: place };
+        let outside =
+            Outside { handle, peer, shown, rules: self.rules.clone(), rule, client_use, _seen: seen, _place: place };
         let outside = Arc::new(outside);
         let source = self.core.open_stream(protocol, waker, Some(outside.clone()));
         // Whoever replaced the rules in between looked at the streams that there were.
         if !Arc::ptr_eq(&rules, &self.rules.now()) {
             outside.judge().map_err(Status::permission_denied)?;
-            // It has asked for nothing.
-            outside.client_use().into_iter().for_each(|client| client.counts(&mut std::iter::empty(), 0));
         }
         Ok(Accepted { source, metadata })
     }
@@ -102,9 +100,8 @@ struct Outside {
     shown: Shown,
     rules: Arc<ClientRules>,
     rule: Mutex<Option<Arc<ClientRule>>>,
-    core: Arc<RelayCore>,
-    /// Boxed, as there is none where all may ask for everything: from when there are rules on.
-    counted: OnceLock<Box<ClientUse>>,
+    /// Boxed, as there is none where all may ask for everything.
+    client_use: Option<Box<ClientUse>>,
     _seen: Option<Seen>,
     _place: Share,
 }
@@ -120,11 +117,7 @@ impl ServedStream for Outside {
 
     fn judge(&self) -> Result<(), String> {
         let under = self.rules.now().of(&self.shown).map_err(|status| status.message().to_owned())?;
-        if let Some(under) = &under {
-            let (identity, under) = (|| self.shown.identity(&under.rule), (under.position, under.rule.limits));
-            self.counted.get_or_init(|| Box::new(self.core.count_client(identity(), under)));
-        }
-        if let Some(client) = self.counted.get() {
+        if let Some(client) = &self.client_use {
             // Without rules there is no limit left, and what is used counts on for those that may come.
             let none = (client.rule(), ClientLimits::default());
             let (position, limits) = under.as_ref().map_or(none, |under| (under.position, under.rule.limits));
@@ -135,7 +128,7 @@ impl ServedStream for Outside {
     }
 
     fn client_use(&self) -> Option<&ClientUse> {
-        self.counted.get().map(|client| &**client)
+        self.client_use.as_deref()
     }
 
     fn inspect(&self, look: &mut dyn FnMut(&Stream)) {

@@ -46,10 +46,6 @@ pub trait Client: Send + Sync + 'static {
         0
     }
 
-    /// It was [judged](Self::judged) anew, on its own task: one type of it is served from a scope of each of these keys, and it asks for so many names. That
-    /// is what it [entered](Self::enters) and did not leave, and what it [grew](Self::grows) by: for who did not count it, and is to.
-    fn counts(&self, _scopes: &mut dyn Iterator<Item = &ScopeKey>, _names: usize) {}
-
     /// Why it may not ask for this, if it may not: it is told so, and no origin hears of it.
     fn denies(&self, _type_url: &TypeUrl, _interest: &Interest) -> Option<ResourceError> {
         None

@@ -5,7 +5,6 @@
 //! that stay for a while though nobody else is served from them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -33,8 +32,6 @@ pub struct ClientUse {
     identity: Identity,
     is_report: bool,
     used: Arc<Mutex<Used>>,
-    /// All of the stream is counted: its own task does that of one that there was before there was a rule for it.
-    is_counted: AtomicBool,
     /// Which rule is for it, and what that allows.
     under: Mutex<(usize, ClientLimits)>,
 }
@@ -74,25 +71,7 @@ impl ClientUses {
         }
         table.clients.insert(identity.clone(), used.clone());
         drop(table);
-        Ok(ClientUse {
-            all: self.clone(),
-            identity,
-            is_report,
-            used,
-            is_counted: true.into(),
-            under: Mutex::new((rule, limits)),
-        })
-    }
-
-    /// A stream of a client that there was before there was a rule for it: it is one of those that it may have, be they too many. What
-    /// else it uses is to be [counted](ClientUse::counts).
-    pub(crate) fn take_over(self: &Arc<Self>, identity: Identity, under: (usize, ClientLimits)) -> ClientUse {
-        let Table { clients, idle } = &mut *lock(&self.0);
-        let used = clients.entry(identity.clone()).or_default().clone();
-        idle.remove(&identity);
-        lock(&used).streams += 1;
-        let (is_report, is_counted) = (false, false.into());
-        ClientUse { all: self.clone(), identity, is_report, used, is_counted, under: Mutex::new(under) }
+        Ok(ClientUse { all: self.clone(), identity, is_report, used, under: Mutex::new((rule, limits)) })
     }
 
     /// Forgets of clients without a stream what is over: to be called every second or so.
@@ -130,22 +109,6 @@ impl ClientUse {
     /// Another rule is for its client from now on.
     pub(crate) fn is_under(&self, rule: usize, limits: ClientLimits) {
         *lock(&self.under) = (rule, limits);
-    }
-
-    /// One type of it is served from a scope of each of these keys, and it asks for so many names: if none of that was counted before.
-    pub(crate) fn counts(&self, scopes: &mut dyn Iterator<Item = &ScopeKey>, names: usize) {
-        if self.is_counted.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let mut used = lock(&self.used);
-        used.names = used.names.saturating_add(names);
-        for (key, kind) in scopes.filter_map(|key| Some((key, kind(key)?))) {
-            *used.scopes(kind).entry(key.clone()).or_default() += 1;
-        }
-    }
-
-    fn is_counted(&self) -> bool {
-        self.is_counted.load(Ordering::Relaxed)
     }
 
     /// Which rule is for its client: its position.
@@ -186,7 +149,7 @@ impl ClientUse {
     /// # Errors
     /// There would be more of them than there may.
     pub(crate) fn enters(&self, key: &ScopeKey, federation: &Federation) -> Result<(), OverLimit> {
-        let Some(kind) = kind(key).filter(|_| self.is_counted()) else { return Ok(()) };
+        let Some(kind) = kind(key) else { return Ok(()) };
         let limits = lock(&self.under).1;
         let mut used = lock(&self.used);
         if let Some(subscribers) = used.scopes(kind).get_mut(key) {
@@ -208,7 +171,7 @@ impl ClientUse {
 
     /// It is not any more.
     pub(crate) fn leaves(&self, key: &ScopeKey) {
-        let Some(kind) = kind(key).filter(|_| self.is_counted()) else { return };
+        let Some(kind) = kind(key) else { return };
         // One that stays costs what it did: whoever is not limited need not be told.
         let stays = kind.most(&lock(&self.under).1).is_some();
         let mut used = lock(&self.used);
@@ -224,9 +187,6 @@ impl ClientUse {
     /// # Errors
     /// There would be more than there may.
     pub(crate) fn grows(&self, names: usize) -> Result<(), OverLimit> {
-        if !self.is_counted() {
-            return Ok(());
-        }
         let limits = lock(&self.under).1;
         let mut used = lock(&self.used);
         let all = used.names.saturating_add(names);
@@ -246,9 +206,6 @@ impl ClientUse {
 
     /// So many fewer.
     pub(crate) fn shrinks(&self, names: usize) {
-        if !self.is_counted() {
-            return;
-        }
         let mut used = lock(&self.used);
         used.names = used.names.saturating_sub(names);
     }

@@ -111,10 +111,6 @@ impl Client for ServedClient {
         self.relay.rejected((self.number, &self.entry), type_url, names, words);
     }
 
-    fn counts(&self, scopes: &mut dyn Iterator<Item = &ScopeKey>, names: usize) {
-        self.entry.client_use().into_iter().for_each(|of| of.counts(scopes, names));
-    }
-
     fn enters(&self, scope: &ScopeKey) -> Result<(), OverLimit> {
         self.entry.client_use().map_or(Ok(()), |of| of.enters(scope, &self.relay.federation))
     }

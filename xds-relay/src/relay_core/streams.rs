@@ -75,11 +75,6 @@ impl RelayCore {
         })
     }
 
-    /// The same of a stream that there is, and was opened when there was no rule for its client.
-    pub fn count_client(&self, client: Identity, under: (usize, ClientLimits)) -> ClientUse {
-        self.client_uses.take_over(client, under)
-    }
-
     /// How many streams of load reports there are.
     pub(crate) fn load_report_streams(&self) -> usize {
         self.quotas.load_reports()

@@ -71,37 +71,3 @@ async fn a_client_that_takes_more_than_its_rule_allows_is_told_so_and_others_are
     ask(&mut second, CLUSTERS, &["bank/a", "c", "d"], "n").await;
     assert!(told(&mut second).await.contains(&"+bank/a".to_owned()));
 }
-
-#[tokio::test]
-async fn streams_that_were_open_before_there_were_rules_count_for_their_clients() {
-    let (relay, directory) = relay("none").await;
-    std::fs::write(directory.path().join("others"), TWO).unwrap();
-    let mut first = client(&relay, ONE).await;
-    ask(&mut first, CLUSTERS, &["shop/a"], "n").await;
-    assert_eq!(told(&mut first).await, ["+shop/a"]);
-    let mut idle = client(&relay, TWO).await;
-    reload(&relay, directory.path(), &RULES.replace("streams: 1", "streams: 2"), "{}").await.unwrap();
-    let uses = async |node: &str| {
-        let listed: Clients = body(&page(&relay, &format!("/api/v1/clients?node={node}")).await);
-        let shown: Client = body(&page(&relay, &format!("/api/v1/clients/{}", listed.clients[0].id)).await);
-        let uses = shown.uses.unwrap();
-        ["streams", "names"].map(|limit| uses.limits[limit].used)
-    };
-    in_time(async { while uses("n").await != [1, 1] {} }).await;
-    let mut second = client(&relay, ONE).await;
-    ask(&mut second, CLUSTERS, &["shop/a"], "m").await;
-    assert_eq!(told(&mut second).await, ["+shop/a"]);
-    assert_eq!(uses("m").await, [2, 2]);
-    let mut third = client(&relay, ONE).await;
-    assert_eq!(third.status().await.0, 8, "two are there");
-    // What it leaves is given back, and no more.
-    drop(second);
-    in_time(async { while uses("n").await != [1, 1] {} }).await;
-    ask(&mut first, CLUSTERS, &["bank/a", "c"], "n").await;
-    let words = "more than 2 names of one client (clients[].limits.names of the relay)";
-    assert_eq!(in_time(first.status()).await, (8, words.to_owned()));
-    // Another client has its own, of which nothing was asked before.
-    ask(&mut idle, CLUSTERS, &["shop/a"], "i").await;
-    assert_eq!(told(&mut idle).await, ["+shop/a"]);
-    assert_eq!(uses("i").await, [1, 1]);
-}

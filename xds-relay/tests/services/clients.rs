@@ -29,14 +29,8 @@ pub(crate) async fn relay(rules: &str) -> (Running, TempDir) {
     serve_seconds(directory.path(), 1);
     fs::write(directory.path().join("tokens"), ONE).unwrap();
     let origins = format!("[{{ name: mesh, files: '{}' }}]", directory.path().join("mesh").display());
-    let rules = section(rules, directory.path());
-    (Running::start_with(&origins, &rules).await, directory)
-}
-
-/// The section of rules, with the directory in place of `$`: nothing where there are `none`.
-pub(crate) fn section(rules: &str, directory: &Path) -> String {
-    let rules = rules.replace('$', &format!("{}/", directory.display()));
-    if rules == "none" { String::new() } else { format!("clients: {rules}") }
+    let rules = rules.replace('$', &format!("{}/", directory.path().display()));
+    (Running::start_with(&origins, &format!("clients: {rules}")).await, directory)
 }
 
 pub(crate) fn serve_seconds(directory: &Path, seconds: u32) {

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use xds_relay::{Config, Reloaded};
 
 use crate::Running;
-use crate::clients::{NOBODY, ONE, TWO, ask, denials, ends, open, relay, said, section, serve_seconds, told};
+use crate::clients::{NOBODY, ONE, TWO, ask, denials, ends, open, relay, said, serve_seconds, told};
 use crate::limits::CLUSTERS;
 use crate::loops::page;
 use crate::stream::{Call, in_time};
@@ -15,7 +15,8 @@ use crate::stream::{Call, in_time};
 /// Has a relay go by other rules, and by more.
 pub(crate) async fn reload(relay: &Running, directory: &Path, rules: &str, more: &str) -> Result<Reloaded, String> {
     let (mut before, reloader) = (relay.reloader.config(), relay.reloader.clone());
-    let clients = section(rules, directory);
+    let rules = rules.replace('$', &format!("{}/", directory.display()));
+    let clients = if rules == "none" { String::new() } else { format!("clients: {rules}") };
     let text = format!("{{ origins: [{{ name: a, server: 'a:1' }}], {clients} }}");
     before.clients = Config::parse("relay.yaml", &text).unwrap().clients;
     let mut config = serde_json::to_value(&before).unwrap();

@@ -21,12 +21,6 @@ impl Routes {
         scope().inspect_err(|_| self.client.leaves(key))
     }
 
-    /// All that there is of it, told at once.
-    pub(super) fn count(&self) {
-        let parts = self.subscribers.iter().flat_map(|(_, subscriber)| subscriber.all_parts());
-        self.client.counts(&mut parts.map(|part| &part.scope.key), self.names.used());
-    }
-
     /// So many more names, of what all may have, and of what its client may.
     pub(super) fn grow_names(&mut self, by: usize) -> Result<(), OverLimit> {
         self.names.grow(by)?;

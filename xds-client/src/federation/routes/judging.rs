@@ -21,7 +21,6 @@ impl Routes {
     pub(super) fn judge(&mut self) {
         let by = self.client.judged();
         if self.judging.by != by {
-            self.count();
             self.judging = Judging { by, rest: self.all_interests() };
         }
         if self.judging.rest.is_empty() {

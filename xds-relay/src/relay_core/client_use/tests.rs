@@ -14,12 +14,24 @@ use crate::config::Config;
 use crate::metrics::{Gauges, Metrics};
 use crate::relay_core::{RelayCore, ServedStream, ShareBy};
 
-#[path = "../../../tests/support/unreached.rs"]
-mod unreached;
-
-use self::unreached::Unreached;
-
 const SECOND: Duration = Duration::from_secs(1);
+
+/// A stream of a client, whom nobody can reach.
+struct Unreached(ClientUse);
+
+impl ServedStream for Unreached {
+    fn peer(&self) -> &str {
+        "somebody"
+    }
+
+    fn client_use(&self) -> Option<&ClientUse> {
+        Some(&self.0)
+    }
+
+    fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
+
+    fn end(&self, _: &str) {}
+}
 
 struct World {
     core: Arc<RelayCore>,
@@ -330,31 +342,4 @@ async fn a_limit_that_is_new_holds_for_what_is_there_and_ends_nothing() {
     assert_eq!(served.outside.0.rule(), 5);
     served.outside.0.is_under(5, limits(|limits| limits.names = NonZeroUsize::new(5)));
     assert_eq!(served.ask("e"), None);
-}
-
-#[test]
-fn what_a_stream_uses_that_was_there_before_its_rule_counts_once_it_is_told_and_goes_with_it() {
-    let mut world = World::new();
-    let two = limits(|limits| (limits.streams, limits.names) = (NonZeroUsize::new(2), NonZeroUsize::new(2)));
-    let client = world.core.count_client(Identity::Token([1; 32]), (3, two));
-    let federation = world.core.federation.clone();
-    let keys = ["x", "x", "y"].map(|authority| ScopeKey::Authority(authority.to_owned()));
-    let uses = |client: &ClientUse| client.uses().map(|(_, used, _)| used).collect::<Vec<_>>();
-    // Of what it has by then nothing was counted.
-    client.leaves(&keys[0]);
-    client.shrinks(7);
-    assert_eq!((client.grows(100), client.enters(&keys[2], &federation)), (Ok(()), Ok(())));
-    assert_eq!(uses(&client), [1, 0, 0, 0, 0]);
-    client.counts(&mut keys.iter(), 2);
-    client.counts(&mut keys.iter(), 2);
-    assert_eq!(uses(&client), [1, 0, 0, 2, 2]);
-    let other = world.admit(1, two).unwrap();
-    assert!(other.grows(1).is_err() && world.admit(1, two).is_err(), "both have two together");
-    keys.iter().for_each(|key| client.leaves(key));
-    client.shrinks(2);
-    assert_eq!((uses(&client), other.grows(1)), (vec![2, 0, 0, 0, 0], Ok(())));
-    other.shrinks(1);
-    drop((client, other));
-    world.advance(SECOND);
-    assert_eq!(world.core.client_uses.count(), 0);
 }
