@@ -142,7 +142,7 @@ pub use self::dial::{Dial, Dialed, Position};
 pub use self::document::{DocumentError, Documents, OpenDocument};
 pub(crate) use self::document_origin::DocumentOrigin;
 pub use self::interner::Interner;
-pub use self::last_known_good::LastKnownGood;
+pub use self::last_known_good::{LastKnownGood, Recollection};
 pub(crate) use self::listed::{Entry, Listed};
 #[cfg(feature = "state")]
 pub(crate) use self::lock::lock;

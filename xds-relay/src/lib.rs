@@ -17,6 +17,8 @@ pub mod config;
 mod connections;
 mod content;
 mod descriptors;
+#[cfg(any(feature = "file-origin", feature = "otlp"))]
+mod dialed;
 mod downstream;
 mod drain;
 mod drift;

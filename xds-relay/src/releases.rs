@@ -45,6 +45,7 @@ mod fields;
 mod halt;
 mod keyspace;
 mod manifest;
+mod ordered;
 mod records;
 mod release;
 mod sealed;

@@ -113,7 +113,7 @@ impl Reloader {
     /// Goes by another configuration where a relay that runs can, all at once: `listen`, unless a program brought its listener, or the
     /// port stays and one of the addresses is any; `clients`, where `listen` is so, and `tls` is as it runs;
     /// the files of `tls` and `admin.tls`, where there were some, and `client_ca` where there was one; of origins that are otherwise as
-    /// they run `tls`, `token`, `keepalive` and `streams_per_connection`, and a `server` in place of another, and which `origins` there are, with
+    /// they run `tls`, `token`, `keepalive` and `streams_per_connection`, and a `server` in place of another; which `origins` there are, with
     /// their `authorities`, if those that names come from or go to are one server each that is asked over delta, alike for every node, unless
     /// what origins said is kept over a restart; `admin.token` and `admin.write_token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
     /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be, and which part of them is one client's (`one_client`). All else needs a restart, and stays as it was:
@@ -176,7 +176,7 @@ impl Parts {
         let new = led.iter().flat_map(|led| &led.origins).filter(|origin| running.origin(&origin.name).is_none());
         let new = new.map(|origin| endpoints(config, origin)).collect::<Result<Vec<_>, Error>>()?;
         let with = led.as_ref().unwrap_or(running);
-        let moved = reached_otherwise(with, config, self.core.keeps);
+        let moved = reached_otherwise(with, config);
         let moved = moved.into_iter().map(|otherwise| Ok((endpoints(config, otherwise.origin)?, otherwise)));
         let moved = moved.collect::<Result<Vec<_>, Error>>()?;
         let listening = self.listening.as_ref().and_then(|listening| listening.bind(running, config).transpose());
@@ -193,6 +193,8 @@ impl Parts {
         }
         for (endpoints, Otherwise { at, origin, elsewhere }) in moved {
             let Some(position) = self.core.position_of(&origin.name) else { continue };
+            // Before anything is heard of another server.
+            self.core.state().filter(|_| elsewhere).iter().for_each(|state| state.lead_elsewhere(position));
             self.connections.lead_to(position, &endpoints, elsewhere);
             self.reached.lead_to(position, origin.kind.servers().unwrap_or_default());
             running.origins.iter_mut().skip(at).take(1).for_each(|running| running.clone_from(origin));

@@ -98,13 +98,15 @@ impl Signals {
 }
 
 #[cfg(test)]
+#[path = "../tests/support/log.rs"]
+mod log;
+
+#[cfg(test)]
 mod tests {
     use std::future::pending;
-    use std::io::Write;
-    use std::sync::{Arc, Mutex};
-
     use tracing::subscriber::DefaultGuard;
 
+    use super::log::Log;
     use super::*;
 
     const DRAIN: (Duration, Duration) = (Duration::ZERO, Duration::from_secs(90));
@@ -118,9 +120,6 @@ mod tests {
         }
     }
 
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
-
     impl Log {
         /// Hears this thread for as long as what is given stands. Each test here has one: what a line's place is worth is
         /// noted for all threads by the first that comes by, and one that nobody hears would note that nobody ever does.
@@ -130,20 +129,6 @@ mod tests {
             let writing =
                 tracing_subscriber::fmt().with_writer(move || lines.clone()).without_time().with_target(false);
             (log, tracing::subscriber::set_default(writing.with_ansi(false).finish()))
-        }
-
-        fn text(&self) -> String {
-            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-        }
-    }
-
-    impl Write for Log {
-        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(text)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
         }
     }
 

@@ -9,6 +9,8 @@ use crate::error::Error;
 use crate::relay_core::RelayCore;
 
 #[cfg(feature = "otlp")]
+mod collector;
+#[cfg(feature = "otlp")]
 mod spans;
 #[cfg(feature = "otlp")]
 mod waiting;
@@ -23,7 +25,7 @@ impl Traces {
     /// To be called in a runtime.
     ///
     /// # Errors
-    /// An address that there can be no collector at.
+    /// An address that there can be no collector at, or a file that is not good.
     #[cfg(feature = "otlp")]
     pub(crate) fn begin(config: &Config, core: &RelayCore) -> Result<Self, Error> {
         let spans = config.traces.as_ref().map(|traces| spans::Spans::new(traces, core.metrics.clone()));
@@ -54,13 +56,23 @@ impl Traces {
 /// Whether what the configuration says of it can be done.
 ///
 /// # Errors
+/// A file is not good.
+#[cfg(feature = "otlp")]
+pub(crate) fn check(config: &Config) -> Result<(), Error> {
+    config.traces.as_ref().map_or(Ok(()), |traces| collector::tls(traces).map(drop))
+}
+
+/// The same: a collector is not told.
+///
+/// # Errors
 /// This program cannot.
+#[cfg(not(feature = "otlp"))]
 pub(crate) fn check(config: &Config) -> Result<(), Error> {
     match config.traces {
-        Some(_) if cfg!(not(feature = "otlp")) => Err(Error::Field {
+        Some(_) => Err(Error::Field {
             field: "traces".to_owned(),
             reason: "this program was built without the feature `otlp`".to_owned(),
         }),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }

@@ -348,7 +348,7 @@ impl Federation {
         };
         let kept = self.last_known_good.as_ref().filter(|_| !is_authoritative);
         let scope = match kept.and_then(|kept| kept.load(&key, position)) {
-            Some(known) => scope.keeps(known),
+            Some(kept) => scope.keeps(kept),
             None => scope,
         };
         let scope = Arc::new(scope.counted(share));

@@ -235,7 +235,8 @@ impl Consumer for Feed {
         // What is not in it is as it was, and so is the version of that.
         for Part { scope, of_origin, mut changes } in places.into_parts() {
             changes.by_alias = server.protocol == Protocol::Delta;
-            let of_others = of_origin.has_several || server.authorities.has_moved(scope.key.authority());
+            let has_moved = server.authorities.has_moved(scope.key.authority());
+            let of_others = of_origin.has_several || has_moved || scope.may_hold_of_others();
             (changes.version, changes.system_version) = versions(of_others);
             changes.unsaid = unsaid;
             refused.extend(scope.validate(&type_url, &mut changes));

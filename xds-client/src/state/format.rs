@@ -130,6 +130,9 @@ pub(crate) struct ScopeRecord {
     /// Of an owner of values: all that was there was heard, and is kept.
     #[prost(bool, tag = "5")]
     pub(crate) is_complete: bool,
+    /// Which servers of its origin said all of it: none if it was not the same always, or that is not told.
+    #[prost(string, tag = "6")]
+    pub(crate) said_by: String,
 }
 
 /// What is known of a name, or of a collection.

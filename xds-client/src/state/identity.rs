@@ -1,9 +1,10 @@
 //! Which scope is which, over restarts and changes of the configuration: versions mean nothing to another origin than the one
 //! that gave them, nor has a group of nodes anything of another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
-use crate::federation::ScopeKey;
+use crate::federation::{ScopeKey, lock};
 use crate::state::format::ScopeId;
 
 /// What tells the scopes of a program from those of another that kept something in the same place.
@@ -11,6 +12,12 @@ use crate::state::format::ScopeId;
 pub struct Identities {
     /// By position: none of what is not kept.
     origins: Vec<Option<String>>,
+    /// What tells whoever says now what an origin has from who said it before, by position: nothing where `origins` do.
+    servers: Vec<Option<String>>,
+    /// What an origin was told by in what an earlier version of the program kept, by position.
+    former: Vec<Option<String>>,
+    /// Origins that others speak for than these servers, since the program began.
+    moved: Arc<Mutex<BTreeSet<usize>>>,
     /// How nodes are grouped: without it, groups of the same key may be others.
     grouping: Option<String>,
     /// Who asks.
@@ -23,7 +30,21 @@ impl Identities {
     /// Of origins, by position, each by what tells it from every other; nothing is kept of those without. Of groups of nodes
     /// nothing is kept without a `grouping`, which says how they are made. `node` is who asks for everything else.
     pub fn new(origins: Vec<Option<String>>, grouping: Option<String>, node: String) -> Self {
-        Self { origins, grouping, node, keeps_selections: false }
+        let (servers, former, moved) = (Vec::new(), Vec::new(), Arc::default());
+        Self { origins, servers, former, moved, grouping, node, keeps_selections: false }
+    }
+
+    /// Tells by position who speaks for an origin now: what others said in its name is served, and asked for anew, for their versions
+    /// mean nothing to these. Without that, versions are those of whoever has the same identity.
+    #[must_use]
+    pub fn with_servers(self, servers: Vec<Option<String>>) -> Self {
+        Self { servers, ..self }
+    }
+
+    /// Goes on with what was kept by an earlier version of the program, which told these same origins by this, with their servers.
+    #[must_use]
+    pub fn with_former(self, former: Vec<Option<String>>) -> Self {
+        Self { former, ..self }
     }
 
     /// Keeps what is asked for with dynamic parameters, too (TP2): for whoever chooses these himself, as a program does. The clients of a
@@ -31,6 +52,26 @@ impl Identities {
     #[must_use]
     pub fn with_selections(self) -> Self {
         Self { keeps_selections: true, ..self }
+    }
+
+    /// Others speak for an origin from now on.
+    pub(crate) fn moves(&self, position: usize) {
+        lock(&self.moved).insert(position);
+    }
+
+    /// Whether others speak for it than when the program began.
+    pub(crate) fn has_moved(&self, position: usize) -> bool {
+        lock(&self.moved).contains(&position)
+    }
+
+    /// Who says what an origin has, where that is told: none if it was not always the same who did.
+    pub(crate) fn said_by(&self, position: usize) -> Option<&str> {
+        self.servers.get(position)?.as_deref().filter(|_| !self.has_moved(position))
+    }
+
+    /// Whether somebody else said it than who would now.
+    pub(crate) fn is_of_another(&self, position: usize, said_by: &str) -> bool {
+        self.servers.get(position).is_some_and(Option::is_some) && self.said_by(position) != Some(said_by)
     }
 
     /// Which origin's a scope is, of which nothing else is said: none if it is not kept.
@@ -46,8 +87,16 @@ impl Identities {
 
     /// All that there may be, and the positions of the origins.
     pub(crate) fn whose_all(&self) -> BTreeMap<String, usize> {
-        let origins =
-            self.origins.iter().enumerate().filter_map(|(position, origin)| Some((position, origin.as_ref()?)));
+        self.whose_of(&self.origins)
+    }
+
+    /// The same, in what an earlier version kept.
+    pub(crate) fn whose_former(&self) -> BTreeMap<String, usize> {
+        self.whose_of(&self.former)
+    }
+
+    fn whose_of(&self, origins: &[Option<String>]) -> BTreeMap<String, usize> {
+        let origins = origins.iter().enumerate().filter_map(|(position, origin)| Some((position, origin.as_ref()?)));
         let all = origins.flat_map(|(position, origin)| {
             let whose = [Some(self.of_authorities(origin)), self.of_groups(origin)];
             whose.into_iter().flatten().map(move |whose| (whose, position))
@@ -66,7 +115,16 @@ impl Identities {
 
     /// What a scope is kept as, if it is.
     pub(crate) fn of(&self, key: &ScopeKey, position: usize) -> Option<ScopeId> {
-        let origin = self.origins.get(position)?.as_ref()?.as_bytes();
+        self.id_of(key, self.origins.get(position)?.as_ref()?)
+    }
+
+    /// What an earlier version kept it as.
+    pub(crate) fn former(&self, key: &ScopeKey, position: usize) -> Option<ScopeId> {
+        self.id_of(key, self.former.get(position)?.as_ref()?)
+    }
+
+    fn id_of(&self, key: &ScopeKey, of_origin: &str) -> Option<ScopeId> {
+        let origin = of_origin.as_bytes();
         match key {
             ScopeKey::Authority(authority) => {
                 Some(ScopeId::of(&[b"authority", origin, self.node.as_bytes(), authority.as_bytes()]))
@@ -77,7 +135,7 @@ impl Identities {
             }
             ScopeKey::EveryNode => Some(ScopeId::of(&[b"every node", origin, self.node.as_bytes()])),
             ScopeKey::Selected(of, selector) if self.keeps_selections => {
-                Some(self.of(of, position)?.selected(selector))
+                Some(self.id_of(of, of_origin)?.selected(selector))
             }
             ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Adjacent(..) | ScopeKey::Selected(..) => None,
         }

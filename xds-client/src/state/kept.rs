@@ -7,13 +7,14 @@ use std::time::{Duration, Instant, SystemTime};
 use xds_transport::Frame;
 use xdstp_cache::Known;
 
-use crate::federation::{LastKnownGood, Scope, ScopeKey, lock};
+use crate::federation::{LastKnownGood, Recollection, Scope, ScopeKey, lock};
 use crate::state::format::{Moment, ScopeId};
 use crate::state::identity::Identities;
 use crate::state::keys::Keys;
 use crate::state::lent::Lent;
 use crate::state::passed_on::PassedOn;
 use crate::state::read::Read;
+use crate::state::renamed::Renamed;
 use crate::state::saver::{Saved, Saver};
 use crate::state::store::{Store, StoreError};
 use crate::state::values::OwnedValues;
@@ -63,6 +64,8 @@ struct Inner {
     asked: HashSet<ScopeId>,
     /// What of that was not looked for in the store that is open now.
     unread: HashSet<ScopeId>,
+    /// What is to be kept by another name than an earlier version did.
+    renamed: Vec<Renamed>,
     /// Scopes that are not there any more, and noted something that was not written.
     dropped: Vec<Arc<Scope>>,
     opening: Opening,
@@ -174,6 +177,7 @@ impl State {
             now: at,
             asked: HashSet::new(),
             unread: HashSet::new(),
+            renamed: Vec::new(),
             dropped: Vec::new(),
             opening: Opening::default(),
             unwritten: None,
@@ -241,6 +245,7 @@ impl State {
         for (id, since) in inner.read.since.drain() {
             read.since.entry(id).or_insert(since);
         }
+        read.of_another.extend(inner.read.of_another.drain());
         read.origins.append(&mut inner.read.origins);
         (inner.read, inner.read_at) = (read, at.now);
         inner.unread.clone_from(&inner.asked);
@@ -274,7 +279,7 @@ impl State {
             let Some(id) = self.identities.of(&scope.key, scope.origin()).filter(|id| unread.contains(id)) else {
                 continue;
             };
-            scope.recall(self.take(&id), now);
+            scope.recall(self.recollect(&scope.key, scope.origin(), id), now);
         }
     }
 
@@ -354,6 +359,41 @@ impl State {
         dropped.truncate(DROPPED);
     }
 
+    /// Others speak for an origin from now on, by its position in the configuration: of what is kept of it, it is known no more who
+    /// said it. To be called before they are heard.
+    pub fn lead_elsewhere(&self, origin: usize) {
+        self.identities.moves(origin);
+    }
+
+    /// What is to be kept by another name than it was, once.
+    pub(crate) fn take_renamed(&self) -> Vec<Renamed> {
+        std::mem::take(&mut lock(&self.inner).renamed)
+    }
+
+    /// It could not be, and is to be the next time.
+    pub(crate) fn rename_again(&self, renamed: Vec<Renamed>) {
+        lock(&self.inner).renamed.splice(0..0, renamed);
+    }
+
+    /// What was read of a scope, once, also as an earlier version kept it.
+    fn recollect(&self, key: &ScopeKey, origin: usize, id: ScopeId) -> Recollection {
+        let is_of_another = {
+            let Inner { read, renamed, .. } = &mut *lock(&self.inner);
+            if let Some(former) = self.identities.former(key, origin)
+                && let Some(known) = read.loaded.remove(&former)
+            {
+                if let Some(since) = read.since.remove(&former) {
+                    read.since.entry(id.clone()).or_insert(since);
+                }
+                renamed.push(Renamed { key: key.clone(), origin, former, id: id.clone(), known: known.clone() });
+                // What there is by either name is of one run that was cut short, and the same.
+                read.loaded.entry(id.clone()).or_default().extend(known);
+            }
+            read.of_another.contains(&id) || self.identities.has_moved(origin)
+        };
+        Recollection { known: self.take(&id), is_of_another }
+    }
+
     /// What was read of a scope, once.
     fn take(&self, id: &ScopeId) -> Vec<Known<Frame>> {
         let mut inner = lock(&self.inner);
@@ -374,7 +414,7 @@ impl State {
 }
 
 impl LastKnownGood for State {
-    fn load(&self, key: &ScopeKey, origin: usize) -> Option<Vec<Known<Frame>>> {
+    fn load(&self, key: &ScopeKey, origin: usize) -> Option<Recollection> {
         let id = self.identities.of(key, origin)?;
         {
             let inner = &mut *lock(&self.inner);
@@ -383,7 +423,7 @@ impl LastKnownGood for State {
                 inner.unread.insert(id.clone());
             }
         }
-        Some(self.take(&id))
+        Some(self.recollect(key, origin, id))
     }
 
     fn dropped(&self, scope: Arc<Scope>) {

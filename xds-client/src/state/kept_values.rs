@@ -271,7 +271,7 @@ impl KeptValues {
     fn say(&self, inner: &mut Inner, saver: &mut Saver, at: Moment) {
         let (label, used, stale_since) = (self.label.clone(), at.seconds(), inner.stale_since);
         let record =
-            ScopeRecord { label, used, stale_since, whose: String::new(), is_complete: inner.is_said_complete };
+            ScopeRecord { label, used, stale_since, is_complete: inner.is_said_complete, ..ScopeRecord::default() };
         let key = owner_key(&self.id);
         let value = seal(&key, &record);
         saver.add(Op::Put(key, value));

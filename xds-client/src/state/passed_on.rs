@@ -174,7 +174,11 @@ mod tests {
     fn note(notes: &PassedOn, knows: Knows, recalled: bool) {
         let record = ScopeRecord::default;
         let (key, id) = (ScopeKey::EveryNode, ScopeId::of(&[b"a scope"]));
-        notes.note(&Place { key: &key, is_watched: false, id: &id, record: &record }, &[knows], recalled);
+        notes.note(
+            &Place { key: &key, is_watched: false, id: &id, is_mixed: false, record: &record },
+            &[knows],
+            recalled,
+        );
     }
 
     /// Of each name that is taken, whether anything is known of it.

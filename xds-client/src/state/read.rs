@@ -1,6 +1,6 @@
 //! What is read of a store, once: what is too old or damaged is left out, and deleted.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
 use xds_transport::{Frame, is_secret};
@@ -23,6 +23,8 @@ pub(crate) struct Read {
     pub(crate) loaded: HashMap<ScopeId, Vec<Known<Frame>>>,
     /// Since when nobody said that it is so, in seconds since 1970.
     pub(crate) since: HashMap<ScopeId, u64>,
+    /// What not only those said who would now.
+    pub(crate) of_another: HashSet<ScopeId>,
     /// The origins of the configuration that any of it came from, by position.
     pub(crate) origins: BTreeSet<usize>,
     /// When the relay of before saved last, in seconds since 1970.
@@ -60,7 +62,14 @@ impl Read {
         let bodies = read.bodies(all.bodies, &mut saver.bodies);
         let runs = read.runs(all.runs, all.revision, at, saver);
         read.known(all.known, &runs, (&scopes, &bodies), at, saver);
-        let origins = identities.whose_all();
+        let (origins, former) = (identities.whose_all(), identities.whose_former());
+        let of_another = scopes.iter().filter(|(_, record)| {
+            let origin = origins.get(&record.whose);
+            origin.is_some_and(|origin| identities.is_of_another(*origin, &record.said_by))
+        });
+        read.of_another = of_another.map(|(id, _)| id.clone()).collect();
+        read.of_another.iter().for_each(|id| saver.scopes.mix(id));
+        let origins: BTreeMap<_, _> = former.into_iter().chain(origins).collect();
         let has = |id: &ScopeId| {
             let known = read.loaded.get(id).into_iter().flatten();
             known.into_iter().any(|known| matches!(known, Known::Present { .. }))

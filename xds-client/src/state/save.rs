@@ -21,6 +21,7 @@ impl State {
         let Some(mut saver) = self.saver.borrow() else { return Ok(Saved { keys: 0, more: true }) };
         let Some(store) = self.store() else { return Ok(Saved::default()) };
         self.catch_up(scopes, now);
+        self.rename(&mut saver, &*store, at)?;
         let more = saver.is_full() || !self.collect(&mut saver, &*store, scopes, at)?;
         let saved = saver.commit(&*store, at, more);
         drop(saver);
@@ -49,8 +50,9 @@ impl State {
             let Some(id) = self.identities.of(&scope.key, scope.origin()) else { return Ok(all) };
             let (stale_since, is_over) = self.stale_since(&id, scope);
             let record = || self.record(scope, stale_since, at);
-            let place = Place { key: &scope.key, is_watched: scope.is_watched(), id: &id, record: &record };
-            if saver.scopes.is_due(&id, at) || is_over && saver.scopes.has(&id) {
+            let (is_watched, is_mixed) = (scope.is_watched(), self.said_by(scope).is_none());
+            let place = Place { key: &scope.key, is_watched, id: &id, is_mixed, record: &record };
+            if saver.is_due(&place, at) || is_over && saver.scopes.has(&id) {
                 saver.uses(&place, at);
             }
             Ok(all & self.collect_scope(saver, store, (scope, &place), at)?)
@@ -69,7 +71,14 @@ impl State {
     /// What is said of a scope as a whole.
     pub(crate) fn record(&self, scope: &Scope, stale_since: Option<u64>, at: Moment) -> ScopeRecord {
         let whose = self.identities.whose(&scope.key, scope.origin()).unwrap_or_default();
-        ScopeRecord { label: scope.key.to_string(), used: at.seconds(), stale_since, whose, is_complete: false }
+        let (label, used) = (scope.key.to_string(), at.seconds());
+        let said_by = self.said_by(scope).unwrap_or_default().to_owned();
+        ScopeRecord { label, used, stale_since, whose, said_by, is_complete: false }
+    }
+
+    /// Which servers said all that is known of a scope: none if it was not the same always, or that is not told.
+    pub(crate) fn said_by(&self, scope: &Scope) -> Option<&str> {
+        self.identities.said_by(scope.origin()).filter(|_| !scope.may_hold_of_others())
     }
 
     /// Whether that was all of a scope.

@@ -66,6 +66,8 @@ pub(crate) struct Place<'a> {
     /// A program watches it, and serves nobody.
     pub(crate) is_watched: bool,
     pub(crate) id: &'a ScopeId,
+    /// What is known of it is by several servers, or it is not told by which.
+    pub(crate) is_mixed: bool,
     pub(crate) record: &'a dyn Fn() -> ScopeRecord,
 }
 
@@ -210,16 +212,28 @@ impl Saver {
         self.add(Op::Put(key, value));
     }
 
+    /// Whether it is to be said of a scope that it is in use.
+    pub(crate) fn is_due(&self, place: &Place<'_>, at: Moment) -> bool {
+        self.scopes.is_due(place.id, place.is_mixed, at)
+    }
+
     /// Says of a scope that it is in use.
     pub(crate) fn uses(&mut self, place: &Place<'_>, at: Moment) {
+        let mut record = (place.record)();
         self.scopes.uses(place.id, at);
+        if place.is_mixed {
+            self.scopes.mix(place.id);
+        }
+        if self.scopes.is_mixed(place.id) {
+            record.said_by.clear();
+        }
         let key = place.id.key();
-        let value = seal(&key, &(place.record)());
+        let value = seal(&key, &record);
         self.add(Op::Put(key, value));
     }
 
     /// Nothing is kept under a key any more, if anything is.
-    fn delete(&mut self, key: String) {
+    pub(crate) fn delete(&mut self, key: String) {
         self.note_gone(&key, None);
         self.aliases.set(&key, &[]);
         if !self.bodies.remove(&key) {

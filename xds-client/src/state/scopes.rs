@@ -23,6 +23,8 @@ struct Of {
     keys: usize,
     /// When it was last said in this run that it is in use.
     used: Option<u64>,
+    /// Not all of it is by the same servers, and never is again as long as anything is kept.
+    is_mixed: bool,
 }
 
 impl KeptScopes {
@@ -32,7 +34,7 @@ impl KeptScopes {
             of.keys += 1;
             return false;
         }
-        self.by_id.insert(id.clone(), Of { keys: 1, used: None });
+        self.by_id.insert(id.clone(), Of { keys: 1, used: None, is_mixed: false });
         true
     }
 
@@ -52,9 +54,10 @@ impl KeptScopes {
         self.by_id.contains_key(id)
     }
 
-    /// Whether it was not said for long that a scope is in use, of which anything is kept.
-    pub(crate) fn is_due(&self, id: &ScopeId, at: Moment) -> bool {
-        self.by_id.get(id).is_some_and(|of| of.used.is_none_or(|used| used + USED <= at.seconds()))
+    /// Whether it was not said for long that a scope is in use, of which anything is kept; or not yet that it is by several servers.
+    pub(crate) fn is_due(&self, id: &ScopeId, is_mixed: bool, at: Moment) -> bool {
+        let is_due = |of: &Of| of.used.is_none_or(|used| used + USED <= at.seconds()) || is_mixed && !of.is_mixed;
+        self.by_id.get(id).is_some_and(is_due)
     }
 
     /// It is said.
@@ -62,6 +65,16 @@ impl KeptScopes {
         if let Some(of) = self.by_id.get_mut(id) {
             of.used = Some(at.seconds());
         }
+    }
+
+    /// What is kept of a scope is by several servers.
+    pub(crate) fn mix(&mut self, id: &ScopeId) {
+        self.by_id.get_mut(id).into_iter().for_each(|of| of.is_mixed = true);
+    }
+
+    /// Whether it is.
+    pub(crate) fn is_mixed(&self, id: &ScopeId) -> bool {
+        self.by_id.get(id).is_some_and(|of| of.is_mixed)
     }
 
     /// Whether it is to be looked which are in use that nothing changed of: there may be very many.
@@ -102,12 +115,12 @@ mod tests {
     fn it_is_said_once_a_day_of_a_scope_that_anything_is_kept_of_that_it_is_in_use() {
         let mut scopes = KeptScopes::default();
         let id = ScopeId::read("1");
-        assert!(!scopes.is_due(&id, at(USED)), "nothing is kept");
+        assert!(!scopes.is_due(&id, false, at(USED)), "nothing is kept");
         scopes.uses(&id, at(USED));
         scopes.add(&id);
-        assert!(scopes.is_due(&id, at(5)), "it was not said in this run");
+        assert!(scopes.is_due(&id, false, at(5)), "it was not said in this run");
         scopes.uses(&id, at(5));
-        assert_eq!([4, 5].map(|more| scopes.is_due(&id, at(USED + more))), [false, true]);
+        assert_eq!([4, 5].map(|more| scopes.is_due(&id, false, at(USED + more))), [false, true]);
         assert!(scopes.is_to_look(at(LOOK)));
         scopes.look(at(LOOK));
         assert_eq!([2 * LOOK - 1, 2 * LOOK].map(|seconds| scopes.is_to_look(at(seconds))), [false, true]);

@@ -134,7 +134,7 @@ impl Sharing {
 fn learn(state: &State, learned: Read, at: Moment) -> Vec<ScopeId> {
     let mut ids = Vec::new();
     state.with_read(|read, asked, unread| {
-        let Read { loaded, since, mut origins, saved, .. } = learned;
+        let Read { loaded, since, mut origins, saved, of_another, .. } = learned;
         for (id, known) in loaded {
             if read.since.contains_key(&id) || read.loaded.contains_key(&id) {
                 continue;
@@ -145,6 +145,9 @@ fn learn(state: &State, learned: Read, at: Moment) -> Vec<ScopeId> {
             // The clock of who wrote it may be another.
             let since = since.get(&id).copied().unwrap_or(saved).min(at.seconds());
             read.since.insert(id.clone(), since);
+            if of_another.contains(&id) {
+                read.of_another.insert(id.clone());
+            }
             read.loaded.insert(id.clone(), known);
             ids.push(id);
         }
@@ -167,9 +170,10 @@ impl Writing {
     fn use_scopes(&mut self, state: &State, scopes: &[Arc<Scope>], at: Moment) {
         for scope in scopes {
             let Some(id) = state.identities.of(&scope.key, scope.origin()) else { continue };
-            if self.saver.scopes.is_due(&id, at) {
-                let record = || state.record(scope, state.is_stale_since(&id), at);
-                let place = Place { key: &scope.key, is_watched: scope.is_watched(), id: &id, record: &record };
+            let record = || state.record(scope, state.is_stale_since(&id), at);
+            let (is_watched, is_mixed) = (scope.is_watched(), state.said_by(scope).is_none());
+            let place = Place { key: &scope.key, is_watched, id: &id, is_mixed, record: &record };
+            if self.saver.is_due(&place, at) {
                 self.saver.uses(&place, at);
             }
         }
@@ -180,8 +184,12 @@ impl Writing {
         let (mut keys, mut is_too_much) = (0, false);
         for (id, noted) in scopes {
             let Noted { key, is_watched, record, knows } = noted;
-            let since = record.stale_since;
-            let place = Place { key: &key, is_watched, id: &id, record: &|| record.clone() };
+            let (since, is_mixed) = (record.stale_since, record.said_by.is_empty());
+            let place = Place { key: &key, is_watched, id: &id, is_mixed, record: &|| record.clone() };
+            // Before what others said is among it.
+            if self.saver.is_due(&place, at) {
+                self.saver.uses(&place, at);
+            }
             for knows in knows.into_values() {
                 let (type_url, interest) = &knows.of;
                 let key = id.key_of(type_url, interest);
@@ -201,7 +209,7 @@ impl Writing {
                 }
             }
             let is_said = self.stale_since.insert(id.clone(), since) == Some(since);
-            if self.saver.scopes.is_due(&id, at) || !is_said && self.saver.scopes.has(&id) {
+            if self.saver.is_due(&place, at) || !is_said && self.saver.scopes.has(&id) {
                 self.saver.uses(&place, at);
             }
             if !self.saver.scopes.has(&id) {

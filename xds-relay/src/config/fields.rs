@@ -46,7 +46,7 @@ pub(super) const STAGE_FIELDS: &[&str] = &["match", "percent", "hold"];
 pub(super) const HALT_FIELDS: &[&str] = &["rejected", "silent", "lost", "check"];
 pub(super) const DRIFT_FIELDS: &[&str] = &["every"];
 pub(super) const STATSD_FIELDS: &[&str] = &["address", "prefix", "interval"];
-pub(super) const TRACES_FIELDS: &[&str] = &["otlp", "one_in"];
+pub(super) const TRACES_FIELDS: &[&str] = &["otlp", "tls", "one_in"];
 pub(super) const TLS_FIELDS: &[&str] = &["certificate", "key", "client_ca"];
 pub(super) const NODE_FIELDS: &[&str] = &["id", "cluster", "locality", "metadata"];
 pub(super) const LOCALITY_FIELDS: &[&str] = &["region", "zone", "sub_zone"];
@@ -140,6 +140,7 @@ pub(super) mod tests {
         has(&[at(&["drift"])], DRIFT_FIELDS);
         has(&[at(&["statsd"])], STATSD_FIELDS);
         has(&[at(&["traces"])], TRACES_FIELDS);
+        has(&[at(&["traces", "tls"])], ORIGIN_TLS_FIELDS);
         has(&[at(&["node"])], NODE_FIELDS);
         has(&[at(&["node", "locality"])], LOCALITY_FIELDS);
         let yaml::Content::Sequence(origins) = &at(&["origins"]).content else { panic!("a list") };
@@ -171,6 +172,7 @@ pub(super) mod tests {
             "etcd-password",
             "kubernetes-ca.pem",
             "kubernetes-token",
+            "collector-ca.pem",
         ] {
             fs::write(directory.path().join(file), "").unwrap();
         }
@@ -235,6 +237,7 @@ pub(super) mod tests {
             ("drift.", DRIFT_FIELDS),
             ("statsd.", STATSD_FIELDS),
             ("traces.", TRACES_FIELDS),
+            ("traces.tls.", ORIGIN_TLS_FIELDS),
             ("node.", NODE_FIELDS),
             ("origins[].", ORIGIN_FIELDS),
             ("origins[].tls.", ORIGIN_TLS_FIELDS),

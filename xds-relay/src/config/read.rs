@@ -74,7 +74,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let limits = root.field("limits", limits)?.unwrap_or_default();
     let drift = root.field("drift", drift::drift)?;
     let statsd = root.field("statsd", statsd::statsd)?;
-    let traces = root.field("traces", traces::traces)?;
+    let traces = root.field("traces", |node| traces::traces(node, &file))?;
     let log = root.field("log", log_filter)?.unwrap_or_default();
     let expected =
         "expected a list of at least one origin, each with a name and a server or files, or etcd or kubernetes";

@@ -225,8 +225,12 @@ fn of_statsd(_: &Schema, field: &str) -> Value {
     if field == "interval" { duration() } else { text() }
 }
 
-fn of_traces(_: &Schema, field: &str) -> Value {
-    if field == "one_in" { number() } else { text() }
+fn of_traces(schema: &Schema, field: &str) -> Value {
+    match field {
+        "tls" => schema.object("traces.tls.", ORIGIN_TLS_FIELDS, |_, _| text()),
+        "one_in" => number(),
+        _ => text(),
+    }
 }
 
 fn of_limits(_: &Schema, field: &str) -> Value {

@@ -144,7 +144,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         ("limits", Some(bounds(limits))),
         ("drift", drift.map(|drift| json!({ "every": time(drift.every) }))),
         ("statsd", statsd.as_ref().map(sink)),
-        ("traces", traces.as_ref().map(told)),
+        ("traces", traces.as_ref().map(told).transpose()?),
         ("log", Some(json!(log.as_str()))),
     ]))
 }
@@ -184,8 +184,9 @@ fn sink(Statsd { address, prefix, interval }: &Statsd) -> Value {
     some([("address", Some(json!(address))), ("prefix", prefix), ("interval", Some(time(*interval)))])
 }
 
-fn told(Traces { otlp, one_in }: &Traces) -> Value {
-    json!({ "otlp": otlp, "one_in": one_in })
+fn told(Traces { otlp, tls, one_in }: &Traces) -> Result<Value, Unwritten> {
+    let tls = tls.as_ref().map(origin_tls).transpose()?;
+    Ok(some([("otlp", Some(json!(otlp))), ("tls", tls), ("one_in", Some(json!(one_in)))]))
 }
 
 fn dialect(dialect: Dialect) -> Value {
@@ -366,7 +367,7 @@ mod tests {
                 "origins": origins, "default_origin": "b", "share_by": ["id", "metadata.\"a.b\".c"],
                 "drift": { "every": "10m" },
                 "statsd": { "address": "[::1]:8125", "prefix": "a.b", "interval": "1s" },
-                "traces": { "otlp": "http://[::1]:4317", "one_in": 7 },
+                "traces": { "otlp": "https://[::1]:4317", "tls": { "ca": file, "server_name": "b" }, "one_in": 7 },
                 "node_parameters": { "a.b": "metadata.\"a.b\".c", "env": "cluster" },
                 "state": { "path": directory.path(), "secrets": { "encrypted": file }, "etcd": {
                     "endpoints": ["https://a:1/", "https://b:1/"], "prefix": "x/", "tls": { "ca": file },

@@ -76,12 +76,14 @@ impl RelayCore {
 impl DriftCheck {
     /// What came of it, once that is known: to be called a few times a second.
     pub fn poll(&mut self, now: Instant) -> Option<Drifts> {
-        let drifts = self.compared(now)?;
-        Some(Drifts { clients: self.core.client_counts(now), ..drifts })
+        let compared = self.compared(now)?;
+        let scopes = self.scopes.iter().zip(compared).map(|(asked, compared)| asked.told(compared)).collect();
+        let (origin, more_scopes, clients) = (self.origin.clone(), self.more_scopes, self.core.client_counts(now));
+        Some(Drifts { origin, scopes, more_scopes, clients })
     }
 
-    /// The same but for clients: to count these, each of them is looked at.
-    fn compared(&mut self, now: Instant) -> Option<Drifts> {
+    /// What came of it, of each scope.
+    fn compared(&mut self, now: Instant) -> Option<Vec<Compared>> {
         let compare = |scopes: &[Asked]| scopes.iter().map(Asked::compare).collect::<Vec<_>>();
         let Some((at, before)) = &self.found else {
             if self.scopes.iter().all(|asked| asked.is_over(now, self.began)) {
@@ -94,9 +96,6 @@ impl DriftCheck {
             return None;
         }
         let again = compare(&self.scopes).into_iter().zip(before);
-        let compared = again.map(|(compared, before)| compared.standing_since(before));
-        let scopes = self.scopes.iter().zip(compared).map(|(asked, compared)| asked.told(compared)).collect();
-        let (origin, more_scopes) = (self.origin.clone(), self.more_scopes);
-        Some(Drifts { origin, scopes, more_scopes, ..Drifts::default() })
+        Some(again.map(|(compared, before)| compared.standing_since(before)).collect())
     }
 }

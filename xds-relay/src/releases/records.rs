@@ -65,6 +65,9 @@ pub(crate) struct ControlRecord {
     /// A relay put this back into a store that had an earlier state, and nothing was done since: another relay may know more.
     #[prost(bool, tag = "12")]
     pub(crate) is_put_back: bool,
+    /// What people ordered last: the [prints](crate::releases::ordered::Ordered) of that.
+    #[prost(fixed64, repeated, tag = "13")]
+    pub(crate) ordered: Vec<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -181,6 +184,7 @@ impl ControlRecord {
                 .map(|of| NotTakenRecord { release: of.release.as_bytes().to_vec(), at: millis_of(of.at) }),
             stages: 0,
             is_put_back: false,
+            ordered: Vec::new(),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::releases::act::{Transition, time_of};
 use crate::releases::control::Control;
 use crate::releases::keyspace::Keyspace;
 use crate::releases::manifest::BodyHash;
+use crate::releases::ordered::Ordered;
 use crate::releases::records::{ControlRecord, Count, FORMAT, ItemRecord, PartRecord, ReleaseRecord, hash};
 use crate::releases::release::Release;
 use crate::releases::sealed::unseal;
@@ -24,6 +25,7 @@ mod copy;
 pub(crate) mod error;
 mod following;
 mod log;
+mod merged;
 mod orders;
 mod publish;
 mod read;
@@ -75,9 +77,13 @@ pub struct Stored {
     /// The control value as it is in the store, how far that got, and when it was put: 0 if it is not there yet.
     base: Control,
     count: Count,
+    /// What people ordered until then.
+    ordered: Ordered,
     revision: Revision,
     /// The store was put back to what it was: what is known here is to be there again.
     went_back: bool,
+    /// What is there then, and what people ordered until that.
+    there: Option<(Control, Ordered)>,
     /// That was so since it was asked for last.
     has_gone_back: bool,
     /// Others may know more than what was put back: what is done counts as theirs does, and waits.
@@ -154,8 +160,10 @@ impl Stored {
             scope: scope.to_owned(),
             base: Control::default(),
             count: Count::default(),
+            ordered: Ordered::default(),
             revision: 0,
             went_back: false,
+            there: None,
             has_gone_back: false,
             awaits_newer: false,
             is_recalled: false,
@@ -224,6 +232,7 @@ impl Stored {
     fn control_record(&self, control: &Control, count: Count) -> ControlRecord {
         let mut record = ControlRecord::of(&self.scope, control, count);
         record.stages = self.own_stages;
+        record.ordered = self.ordered.prints().to_vec();
         record
     }
 
@@ -276,7 +285,7 @@ impl Stored {
         self.read_control(is_new)?;
         // What was recalled is of no store.
         if std::mem::take(&mut self.is_recalled) && self.revision == 0 {
-            (self.base, self.count) = (Control::default(), Count::default());
+            (self.base, self.count, self.ordered) = (Control::default(), Count::default(), Ordered::default());
         }
         Ok(())
     }
@@ -332,7 +341,7 @@ impl Stored {
     /// It is not in the store any more. What is stable and what is frozen is known here, and is to be there again.
     fn lose_control(&mut self) {
         let knows = self.count.changes > 0;
-        (self.revision, self.went_back, self.is_unread) = (0, knows, true);
+        (self.revision, self.went_back, self.is_unread, self.there) = (0, knows, true, None);
         self.has_gone_back |= knows;
         self.bad_control = None;
     }
@@ -357,8 +366,11 @@ impl Stored {
                 "the store was put back to an earlier state: what was done since is put back"
             );
             (self.is_unread, self.has_gone_back) = (true, true);
+            self.there = Some((control, Ordered::of_prints(&record.ordered)));
         } else {
-            if self.count.changes > 0 && count == self.count && control != self.base {
+            // What was put back by who knew as much may have what was ordered there beside.
+            let is_other = self.count.changes > 0 && count == self.count && control != self.base;
+            if is_other && !record.is_put_back {
                 let (scope, is) = (&self.scope, count.changes);
                 tracing::error!(
                     scope,
@@ -367,6 +379,7 @@ impl Stored {
                 );
             }
             (self.base, self.count) = (control, count);
+            (self.ordered, self.there) = (Ordered::of_prints(&record.ordered), None);
         }
         Ok(())
     }

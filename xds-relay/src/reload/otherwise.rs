@@ -15,13 +15,12 @@ pub(super) struct Otherwise<'a> {
     pub(super) elsewhere: bool,
 }
 
-/// The origins that are what they are but for how they are reached. Where what they said is `kept`, it is kept as what these servers
-/// said.
-pub(super) fn reached_otherwise<'a>(running: &Config, config: &'a Config, kept: bool) -> Vec<Otherwise<'a>> {
+/// The origins that are what they are but for how they are reached.
+pub(super) fn reached_otherwise<'a>(running: &Config, config: &'a Config) -> Vec<Otherwise<'a>> {
     let otherwise = |(at, before): (usize, &Origin)| {
         let origin = config.origins.iter().find(|other| other.name == before.name).filter(|other| *other != before)?;
         let elsewhere = before.kind != origin.kind;
-        let may_move = || !kept && is_another_server(&before.kind, &origin.kind);
+        let may_move = || is_another_server(&before.kind, &origin.kind);
         (is_same_but_for_the_way(before, origin) && (!elsewhere || may_move())).then_some(Otherwise {
             at,
             origin,
@@ -113,24 +112,21 @@ mod tests {
         let a = "{ name: a, server: 'a:1', authorities: [x] }";
         let several = "{ name: s, servers: ['s:1', 's:2'] }";
         let before = config(&format!("[{a}, {several}]"));
-        let of_kept = |kept: bool, first: &str, second: &str| {
+        let of = |first: &str, second: &str| {
             let after = config(&format!("[{first}, {second}]"));
-            let moved = reached_otherwise(&before, &after, kept);
+            let moved = reached_otherwise(&before, &after);
             moved.into_iter().map(|of| (of.at, of.origin.name.clone(), of.elsewhere)).collect::<Vec<_>>()
         };
-        let of = |first: &str, second: &str| of_kept(false, first, second);
         let moved = "{ name: a, server: 'a:1', authorities: [x], keepalive: 1m }";
         assert_eq!(of(a, several), []);
         assert_eq!(of(moved, several), [(0, "a".to_owned(), false)]);
         assert_eq!(of(several, moved), [(0, "a".to_owned(), false)], "by its name");
-        assert_eq!(of_kept(true, moved, several), [(0, "a".to_owned(), false)]);
         assert_eq!(
             of(a, "{ name: s, servers: ['s:1', 's:2'], streams_per_connection: 1 }"),
             [(1, "s".to_owned(), false)]
         );
         let elsewhere = "{ name: a, server: 'b:1', authorities: [x], keepalive: 1m }";
         assert_eq!(of(elsewhere, several), [(0, "a".to_owned(), true)]);
-        assert_eq!(of_kept(true, elsewhere, several), [], "what is kept is another's");
         for more in [
             "servers: ['a:1', 'b:1'], authorities: [x]",
             "server: 'b:1', authorities: [x], protocol: sotw",

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState};
 use opentelemetry::{InstrumentationScope, KeyValue};
-use opentelemetry_otlp::{SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanEvents, SpanLinks, SpanProcessor,
@@ -21,8 +20,8 @@ use xds_transport::server::Took;
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::Timings;
 
+use super::collector::exporter;
 use super::waiting::{Counting, MOST, Waiting};
-use crate::causes::with_causes;
 use crate::config;
 use crate::error::Error;
 use crate::lock::lock;
@@ -65,11 +64,9 @@ impl Spans {
     /// To be called in a runtime. Nobody is connected with before there is something to tell.
     ///
     /// # Errors
-    /// An address that there can be no collector at.
+    /// An address that there can be no collector at, or a file that is not good.
     pub(super) fn new(config: &config::Traces, metrics: Arc<Metrics>) -> Result<Self, Error> {
-        let exporter = SpanExporter::builder().with_tonic().with_endpoint(&config.otlp).build();
-        let refused = |error| Error::Field { field: "traces.otlp".to_owned(), reason: with_causes(&error) };
-        let (exporter, waiting) = (exporter.map_err(refused)?, Waiting::new(metrics));
+        let (exporter, waiting) = (exporter(config)?, Waiting::new(metrics));
         // Its queue drops what it has no room for without a word: it has room for all that is let in.
         let batches = BatchConfigBuilder::default().with_max_queue_size(MOST).build();
         let counting = Counting { exporter, waiting: waiting.clone() };

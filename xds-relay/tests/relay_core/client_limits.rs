@@ -13,22 +13,10 @@ use xdstp_cache::{Interest, SubscriberId};
 
 use crate::support::*;
 
-/// A stream of a client whom nobody can reach.
-struct Unreached(ClientUse);
+#[path = "../support/unreached.rs"]
+mod unreached;
 
-impl ServedStream for Unreached {
-    fn peer(&self) -> &str {
-        "somebody"
-    }
-
-    fn client_use(&self) -> Option<&ClientUse> {
-        Some(&self.0)
-    }
-
-    fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
-
-    fn end(&self, _: &str) {}
-}
+use self::unreached::Unreached;
 
 /// A stream of the one client there is.
 fn open(world: &World, node: &str, limits: ClientLimits) -> (Routes, SubscriberId) {

@@ -142,6 +142,58 @@ fn what_differs_for_a_moment_is_no_drift() {
 }
 
 #[test]
+fn what_changes_all_the_time_is_no_drift_and_drift_that_begins_to_is_none_any_more() {
+    let (mut world, _, names) = world_of(&["a"]);
+    let mut rounds = DriftRounds::new(world.relays[0].core.clone(), EVERY, || u64::MAX / 2);
+    world.stick(0);
+    world.put(0, ENDPOINTS, &names[0], "2");
+    look(&mut world, &mut rounds, 60);
+    assert_eq!(differing(&world), 1);
+    // It is another one each time that it is looked at, and as it was for longer than a look takes.
+    for version in 3..60_u32 {
+        world.put(0, ENDPOINTS, &names[0], &version.to_string());
+        look(&mut world, &mut rounds, 4);
+    }
+    assert_eq!(differing(&world), 0);
+    look(&mut world, &mut rounds, 75);
+    assert_eq!(differing(&world), 1, "it stands still, and is not what is served");
+}
+
+#[test]
+fn what_changes_all_the_time_is_not_told_for_what_stands_beside_it() {
+    let (mut world, client, names) = world_of(&["a"]);
+    let other = endpoints("a", "other");
+    world.put(0, ENDPOINTS, &other, "1");
+    world.subscribe(client, ENDPOINTS, &[&other]);
+    world.advance(SECOND);
+    let mut rounds = DriftRounds::new(world.relays[0].core.clone(), EVERY, || u64::MAX / 2);
+    world.stick(0);
+    world.put(0, ENDPOINTS, &other, "2");
+    for version in 2..60_u32 {
+        world.put(0, ENDPOINTS, &names[0], &version.to_string());
+        look(&mut world, &mut rounds, 4);
+    }
+    assert_eq!(differing(&world), 1);
+}
+
+#[test]
+fn a_name_that_nobody_wants_any_more_differs_no_more() {
+    let (mut world, client, names) = world_of(&["a"]);
+    let other = endpoints("a", "other");
+    world.put(0, ENDPOINTS, &other, "1");
+    world.subscribe(client, ENDPOINTS, &[&other]);
+    world.advance(SECOND);
+    let mut rounds = DriftRounds::new(world.relays[0].core.clone(), EVERY, || u64::MAX / 2);
+    world.stick(0);
+    [&names[0], &other].iter().for_each(|name| world.put(0, ENDPOINTS, name, "2"));
+    look(&mut world, &mut rounds, 60);
+    assert_eq!(differing(&world), 2);
+    world.unsubscribe(client, ENDPOINTS, &[&other]);
+    look(&mut world, &mut rounds, 120);
+    assert_eq!(differing(&world), 1);
+}
+
+#[test]
 fn a_scope_that_is_gone_before_its_turn_differs_no_more() {
     let (mut world, client, names) = world_of(&["a", "b", "c"]);
     let mut rounds = DriftRounds::new(world.relays[0].core.clone(), EVERY, || u64::MAX / 2);

@@ -292,7 +292,7 @@ fn nobody_is_served_what_another_origin_or_another_group_said() {
     for (other, is_served) in [
         (away.clone(), true),
         (away.replace("share_by: [cluster]", "share_by: [id]"), false),
-        (away.replace("127.0.0.1:1", "127.0.0.1:2"), false),
+        (away.replace("127.0.0.1:1", "127.0.0.1:2"), true),
         (away.replace("o0", "o1"), false),
         (away.replace("delta", "sotw"), false),
     ] {

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use xds_relay::api::{Ordered, ReleaseOrder};
 use xds_relay::relay_core::Readiness;
 use xds_relay::releases::{Act, Transition, Types};
 use xds_relay::state::{Memory, Op, Store as _};
@@ -11,7 +10,7 @@ use crate::support::replicas::{FILES, NoState, Replicas};
 use crate::support::{DELTA, SECOND, SOTW};
 
 /// Two relays with a client each, of which everybody has one release, and the canaries the next.
-fn staged() -> Replicas {
+pub(crate) fn staged() -> Replicas {
     staged_of(Types::Default)
 }
 
@@ -49,26 +48,6 @@ fn a_relay_that_starts_while_the_store_is_away_serves_what_it_served_last() {
     }
 }
 
-#[test]
-fn what_was_ordered_before_the_store_answers_holds_when_it_does() {
-    let mut relays = staged();
-    relays.cut_off(0, true);
-    relays.restart(0, &[]);
-    let client = relays.node(0, "canary", "canary");
-    assert_eq!(relays.order(0, Act::Rollback { to: None }).unwrap(), Transition::RolledBack);
-    assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
-    relays.advance(2);
-    assert_eq!(relays.held([client]), ["a@1 b@1"]);
-    let error = relays.order(0, Act::Unfreeze).unwrap_err().to_string();
-    assert!(error.contains("it was not read since this relay began"), "{error}");
-    relays.cut_off(0, false);
-    relays.advance(10);
-    for relay in [0, 1] {
-        let control = relays.control(relay);
-        assert!(control.frozen().is_some() && control.candidate().is_none(), "{control:?}");
-    }
-}
-
 /// It was off while others went on, and what it knew is old.
 #[test]
 fn a_copy_says_nothing_any_more_once_the_store_answers() {
@@ -86,44 +65,6 @@ fn a_copy_says_nothing_any_more_once_the_store_answers() {
     relays.cut_off(0, false);
     relays.advance(5);
     assert!(relays.control(0).frozen().is_none() && relays.control(0) == relays.control(1));
-}
-
-/// Etcd is restored from an old backup while relays start: what any of them knew last is there again.
-#[test]
-fn what_a_copy_knows_is_put_back_into_a_store_that_was() {
-    for is_away in [true, false] {
-        let mut relays = staged();
-        let old = relays.snapshot();
-        relays.advance(200);
-        let client = relays.node(0, "other", "other");
-        assert_eq!(relays.held([client]), ["a@2 b@1"]);
-        relays.set(&["a@3", "b@1"]);
-        relays.advance(5);
-        assert_eq!(relays.order(0, Act::Rollback { to: None }).unwrap(), Transition::RolledBack);
-        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
-        relays.advance(2);
-        let before = relays.control(0);
-        [0, 1].into_iter().for_each(|relay| relays.cut_off(relay, true));
-        relays.restore(&old);
-        for relay in [0, 1] {
-            relays.cut_off(relay, is_away);
-            relays.restart(relay, &[]);
-        }
-        relays.advance(5);
-        let started = relays.node(0, "started", "other");
-        assert_eq!(relays.held([started]), ["a@2 b@1"]);
-        [0, 1].into_iter().for_each(|relay| relays.cut_off(relay, false));
-        relays.advance(5);
-        let there = relays.control(0);
-        assert_eq!(there, relays.control(1));
-        assert!(there.frozen() == before.frozen() && there.refused() == before.refused(), "{there:?}");
-        assert_eq!((there.stable(), there.candidate()), (before.stable(), None));
-        // Who has no copy reads all of it.
-        relays.start();
-        let new = relays.node(2, "new", "other");
-        relays.advance(2);
-        assert_eq!(relays.held([new, started]), ["a@2 b@1"; 2]);
-    }
 }
 
 /// All was deleted, and others began anew: that is no earlier state of what this relay knew.
@@ -290,52 +231,6 @@ fn a_store_that_has_nothing_counts_too() {
 }
 
 #[test]
-fn what_was_ordered_while_the_store_is_away_holds_over_a_restart() {
-    let mut relays = staged();
-    let client = relays.node(0, "canary", "canary");
-    relays.cut_off(0, true);
-    assert_eq!(relays.order(0, Act::Rollback { to: None }).unwrap(), Transition::RolledBack);
-    relays.advance(2);
-    for _ in 0..2 {
-        relays.restart(0, &[client]);
-        relays.advance(5);
-        assert_eq!(relays.held([client]), ["a@1 b@1"]);
-    }
-    // It starts again, and the store answers.
-    relays.cut_off(0, false);
-    relays.restart(0, &[client]);
-    relays.advance(5);
-    for relay in [0, 1] {
-        assert!(relays.control(relay).candidate().is_none(), "{:?}", relays.control(relay));
-    }
-}
-
-/// The relay is killed as the store has just been told: its copy does not know that yet.
-#[test]
-fn what_was_told_to_the_store_is_not_told_again_after_a_restart() {
-    for is_away in [true, false] {
-        let mut relays = staged();
-        relays.cut_off(0, true);
-        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
-        relays.advance(2);
-        let copied = relays.copies[0].list("").unwrap().entries;
-        relays.cut_off(0, false);
-        relays.advance(10);
-        assert_eq!(relays.order(1, Act::Unfreeze).unwrap(), Transition::Unfrozen);
-        let copy = Memory::default();
-        let ops: Vec<_> = copied.into_iter().map(|entry| Op::put(entry.key, entry.value)).collect();
-        let _ = copy.commit(&ops, &[]).unwrap();
-        relays.copies[0] = copy;
-        relays.cut_off(0, is_away);
-        relays.restart(0, &[]);
-        assert_eq!(relays.control(0).frozen().is_some(), is_away, "that nobody knows better");
-        relays.cut_off(0, false);
-        relays.advance(10);
-        assert!(relays.control(0).frozen().is_none() && relays.control(1).frozen().is_none());
-    }
-}
-
-#[test]
 fn what_cannot_be_read_of_a_release_is_in_no_copy() {
     let mut relays = staged();
     let (cut, other) = (1 - relays.publisher(), relays.publisher());
@@ -403,26 +298,6 @@ fn what_was_recalled_is_not_put_into_a_store_that_lost_what_could_not_be_read() 
     assert_eq!(relays.held([client]), ["a@7"]);
 }
 
-#[test]
-fn a_release_of_before_is_rolled_back_to_while_the_store_is_away() {
-    let mut relays = staged();
-    let first = relays.control(0).stable();
-    relays.advance(200);
-    let client = relays.node(0, "other", "other");
-    assert_eq!(relays.held([client]), ["a@2 b@1"]);
-    relays.cut_off(0, true);
-    assert_eq!(relays.order(0, Act::Rollback { to: first }).unwrap(), Transition::RolledBack);
-    relays.advance(1);
-    assert_eq!(relays.held([client]), ["a@1 b@1"]);
-    // And by one that has started since.
-    relays.restart(0, &[]);
-    let new = relays.node(0, "new", "other");
-    assert_eq!(relays.held([new]), ["a@1 b@1"]);
-    relays.cut_off(0, false);
-    relays.advance(5);
-    assert_eq!((relays.control(0).stable(), relays.control(1).stable()), (first, first));
-}
-
 /// It follows the store, and is cut off before it has read it. Nothing is done there afterwards.
 #[test]
 fn a_relay_that_is_cut_off_as_it_begins_reads_the_store_when_it_answers() {
@@ -465,73 +340,6 @@ fn what_was_recalled_is_not_written_over_what_the_store_says() {
 }
 
 #[test]
-fn what_was_ordered_holds_over_a_restart_though_nothing_else_could_be_copied() {
-    for is_told in [false, true] {
-        let mut relays = staged();
-        let cut = 1 - relays.publisher();
-        *relays.seats[cut].hidden.lock().unwrap() = "/body/";
-        relays.cut_off(cut, true);
-        relays.set(&["a@3", "b@1"]);
-        relays.advance(10);
-        relays.compact(cut);
-        relays.cut_off(cut, false);
-        relays.hear();
-        // It knows of a candidate that it cannot read.
-        relays.cut_off(cut, true);
-        assert_eq!(relays.order(cut, Act::Freeze).unwrap(), Transition::Frozen);
-        if is_told {
-            relays.advance(3);
-        }
-        // Or it is killed at once.
-        relays.restart(cut, &[]);
-        assert!(relays.control(cut).frozen().is_some());
-        *relays.seats[cut].hidden.lock().unwrap() = "";
-        relays.cut_off(cut, false);
-        relays.advance(10);
-        assert!(relays.control(1 - cut).frozen().is_some());
-    }
-}
-
-#[test]
-fn what_was_ordered_of_one_candidate_is_not_done_to_another() {
-    for (act, restarts) in [(Act::Hold, true), (Act::Rollback { to: None }, true), (Act::Rollback { to: None }, false)]
-    {
-        let mut relays = staged();
-        let cut = 1 - relays.publisher();
-        relays.cut_off(cut, true);
-        relays.order(cut, act.clone()).unwrap();
-        if restarts {
-            relays.restart(cut, &[]);
-        }
-        // What it was about is stable by now, and there is another one.
-        relays.advance(200);
-        relays.set(&["a@4", "b@1"]);
-        relays.advance(5);
-        let there = relays.control(1 - cut);
-        assert!(there.candidate().is_some());
-        relays.cut_off(cut, false);
-        relays.advance(5);
-        assert_eq!(relays.control(1 - cut).candidate(), there.candidate(), "{act:?}");
-        assert_eq!(relays.control(cut), relays.control(1 - cut));
-    }
-}
-
-#[test]
-fn what_was_done_and_nobody_heard_it_is_not_done_again() {
-    let mut relays = staged();
-    relays.seats[0].is_unsure.store(true, Ordering::Relaxed);
-    assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
-    relays.seats[0].is_unsure.store(false, Ordering::Relaxed);
-    relays.cut_off(0, true);
-    relays.expire();
-    relays.advance(10);
-    assert_eq!(relays.order(1, Act::Unfreeze).unwrap(), Transition::Unfrozen, "the other one has heard it");
-    relays.cut_off(0, false);
-    relays.advance(10);
-    assert!([0, 1].iter().all(|relay| relays.control(*relay).frozen().is_none()));
-}
-
-#[test]
 fn what_cannot_be_read_is_not_read_all_the_time() {
     let mut relays = staged();
     let cut = 1 - relays.publisher();
@@ -564,98 +372,4 @@ fn a_store_that_has_nothing_does_not_empty_a_copy() {
     relays.restart(0, &[]);
     let client = relays.node(0, "other", "other");
     assert_eq!(relays.held([client]), ["a@1 b@1"]);
-}
-
-#[test]
-fn a_relay_with_orders_that_wait_starts_though_it_cannot_be_read_what_was_done() {
-    let mut relays = staged();
-    relays.cut_off(0, true);
-    assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
-    relays.cut_off(0, false);
-    *relays.seats[0].hidden.lock().unwrap() = "/log/";
-    relays.restart(0, &[]);
-    assert!(relays.control(0).frozen().is_some());
-    *relays.seats[0].hidden.lock().unwrap() = "";
-    relays.advance(10);
-    assert!(relays.control(1).frozen().is_some());
-}
-
-/// A person is told whether what was ordered is forgotten if the relay ends.
-#[test]
-fn what_is_ordered_and_waits_is_said_to_be_kept_only_if_it_is() {
-    let mut relays = staged();
-    relays.cut_off(0, true);
-    for (order, is_full) in [(Ordered::Hold, true), (Ordered::Freeze, false), (Ordered::Rollback, true)] {
-        relays.are_copies_full.store(is_full, Ordering::Relaxed);
-        let (core, now) = (&relays.world.relays[0].core, relays.world.now);
-        let order = ReleaseOrder { order, ..ReleaseOrder::default() };
-        let done = core.order_releases(&order, "ann", None, &|| true, (now, relays.world.wall())).unwrap();
-        assert_eq!((done.is_kept, done.keeps_unsaved), (false, !is_full), "{order:?}");
-        assert_eq!(core.released().scopes[0].keeps_unsaved, !is_full);
-    }
-    // There is room again, and nobody orders anything more.
-    relays.are_copies_full.store(false, Ordering::Relaxed);
-    relays.advance(2);
-    let scope = relays.world.relays[0].core.released().scopes.remove(0);
-    assert_eq!((scope.unsaved, scope.keeps_unsaved), (3, true));
-    relays.restart(0, &[]);
-    assert!(relays.control(0).frozen().is_some() && relays.control(0).candidate().is_none());
-}
-
-/// Each has a copy, and one of them knows of a freeze that the other one does not. Whichever is there first.
-#[test]
-fn what_the_newest_copy_knows_is_put_back_though_another_relay_put_back_what_it_knew() {
-    for (first, late) in [(0, 0), (1, 0), (1, 1), (1, 3)] {
-        let mut relays = staged();
-        let old = relays.snapshot();
-        relays.advance(200);
-        relays.cut_off(1, true);
-        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
-        relays.advance(2);
-        let newest = relays.control(0);
-        relays.cut_off(0, true);
-        relays.restore(&old);
-        for relay in [0, 1] {
-            relays.restart(relay, &[]);
-            relays.set_at(relay, &["a@2", "b@1"]);
-        }
-        relays.cut_off(first, false);
-        relays.advance(late);
-        relays.cut_off(1 - first, false);
-        relays.advance(20);
-        let there = relays.control(0);
-        assert_eq!(there, relays.control(1));
-        assert_eq!((there.frozen(), there.stable()), (newest.frozen(), newest.stable()), "{first} {late}");
-    }
-}
-
-/// The disk is busy, say: that what is stable cannot be read just now says nothing of whether it is there.
-#[test]
-fn what_cannot_be_read_for_a_moment_is_not_lost() {
-    for (seconds, is_there, is_frozen) in [(10, true, true), (40, true, false), (0, false, false)] {
-        let mut relays = staged();
-        let old = relays.snapshot();
-        relays.set(&["a@3", "b@1"]);
-        relays.advance(200);
-        assert_eq!(relays.order(0, Act::Freeze).unwrap(), Transition::Frozen);
-        relays.advance(2);
-        relays.world.stop(1);
-        relays.restore(&old);
-        if is_there {
-            *relays.copies_hide.lock().unwrap() = "/body/";
-        } else {
-            let copy = relays.copies[0].list("").unwrap().entries.into_iter();
-            let ops: Vec<_> = copy.filter(|of| of.key.contains("/rel/")).map(|of| Op::delete(of.key)).collect();
-            let _ = relays.copies[0].commit(&ops, &[]).unwrap();
-        }
-        relays.restart(0, &[]);
-        let client = relays.node(0, "other", "other");
-        relays.advance(seconds + 1);
-        *relays.copies_hide.lock().unwrap() = "";
-        relays.advance(if is_there { 10 } else { 1 });
-        let control = relays.control(0);
-        assert_eq!(control.frozen().is_some(), is_frozen, "{seconds}");
-        let held = relays.held([client]);
-        assert_eq!(held, [if is_frozen { "a@3 b@1" } else { "a@1 b@1" }], "{seconds}");
-    }
 }

@@ -118,7 +118,7 @@ proptest! {
                 Event::Expire => relays.expire(),
                 Event::Freeze(relay) => {
                     let applied = relays.apply(relay.into(), Act::Freeze);
-                    frozen.is |= applied.is_ok_and(|applied| applied.is_kept) && !frozen.is_lost;
+                    frozen.is |= applied.is_ok_and(|applied| applied.is_kept);
                 }
                 Event::Unfreeze(relay) => frozen.is &= relays.apply(relay.into(), Act::Unfreeze).is_err(),
                 Event::Rollback(relay) => _ = relays.order(relay.into(), Act::Rollback { to: None }),

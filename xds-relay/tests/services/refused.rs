@@ -1,12 +1,14 @@
 //! Who is refused by TLS: what each is told, and what the log says.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
-
 use xdstp_client::tls::Tls;
 
 use crate::stream::in_time;
 use crate::tls::{Authority, Files, endpoint, why_not};
+
+#[path = "../support/log.rs"]
+mod log;
+
+use self::log::Log;
 
 /// A relay's files, where it wants certificates, and clients that show none and two that are not good.
 fn files() -> Files {
@@ -36,19 +38,6 @@ async fn who_is_refused_is_told_why_each_time() {
     }
 }
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(text)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn the_log_says_where_who_is_refused_is() {
     let (log, files) = (Log::default(), files());
@@ -60,7 +49,7 @@ async fn the_log_says_where_who_is_refused_is() {
     why_not(endpoint(relay.address).with_tls(files.tls("ca.pem", None))).await;
     in_time(async {
         loop {
-            let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+            let text = log.text();
             let refusals = text.lines().filter_map(|line| line.split_once(" is not spoken to by TLS: "));
             let mut none = refusals.filter(|(_, why)| why.contains("peer sent no certificates"));
             if let Some((before, _)) = none.next() {

@@ -9,15 +9,17 @@ use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 use xds_transport::Protocol;
+use xds_transport::grpc::tls::{ServerFiles, ServerTls};
 use xds_transport::wire::{Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryResponse, Node};
 
 use crate::Running;
 use crate::pages::page;
 use crate::stream::{Call, Origin, framed, in_time};
+use crate::tls::{Authority, Files};
 
 const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
@@ -174,4 +176,57 @@ async fn a_collector_that_is_not_there_holds_nobody_up() {
     let mut relay = relay;
     relay.stop();
     in_time(relay.stopped()).await;
+}
+
+/// TLS in front of who speaks clear text there.
+async fn secured(tls: ServerTls, there: String) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let there = there.trim_start_matches("http://").to_owned();
+    tokio::spawn(async move {
+        while let Ok((io, _)) = listener.accept().await {
+            let (tls, there) = (tls.clone(), there.clone());
+            tokio::spawn(async move {
+                let Ok(mut io) = tls.accept(io).await else { return };
+                let mut there = TcpStream::connect(there).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut io, &mut there).await;
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collector_is_told_by_tls_if_it_is_vouched_for_and_not_otherwise() {
+    let (files, ca, stranger) = (Files::new(), Authority::new("ours"), Authority::new("stranger"));
+    files.write("ca.pem", &ca.pem);
+    files.write("stranger.pem", &stranger.pem);
+    files.identity("collector", ca.vouches_for("otlp.example.com", None));
+    files.identity("relay", ca.vouches_for("relay", None));
+    for (tls, is_told) in [
+        ("{ ca: $ca.pem, server_name: otlp.example.com, certificate: $relay.pem, key: $relay.key }", true),
+        ("{ ca: $ca.pem, server_name: otlp.example.com }", false),
+        ("{ ca: $ca.pem, certificate: $relay.pem, key: $relay.key }", false),
+        ("{ ca: $stranger.pem, server_name: otlp.example.com, certificate: $relay.pem, key: $relay.key }", false),
+    ] {
+        let (collector, origin) = (Collector::default(), Origin::listen().await);
+        let shown = ServerFiles::new(files.path("collector.pem"), files.path("collector.key"));
+        let shown = shown.with_client_ca(files.path("ca.pem")).with_alpn(vec![b"h2".to_vec()]);
+        let port = secured(ServerTls::load(shown).unwrap(), collector.listen().await).await;
+        let tls = files.filled(tls);
+        let more = format!("traces: {{ otlp: 'https://127.0.0.1:{port}', tls: {tls}, one_in: 1 }}\ndrain_delay: 0s");
+        let up = format!("[{{ name: up, server: '{}', protocol: sotw }}]", origin.address());
+        let mut relay = Running::start_with(&up, &more).await;
+        let mut a = client(&relay, "a").await;
+        let mut served = origin.accept().await;
+        let mut answers = served.respond();
+        say(&mut answers, "1");
+        answer(&mut a, true).await;
+        has_heard(&relay, 1).await;
+        relay.stop();
+        in_time(async { while a.message().await.is_some() {} }).await;
+        drop((a, answers, served));
+        relay.stopped().await;
+        assert_eq!(!collector.0.lock().unwrap().is_empty(), is_told, "{tls}");
+    }
 }

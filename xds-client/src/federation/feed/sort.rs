@@ -83,8 +83,10 @@ impl Feed {
     fn is_of_others(&self, name: &ResourceName, place: usize, places: &Places<'_>) -> bool {
         let of_several = places.of_origin(place).is_some_and(|of_origin| of_origin.has_several);
         let replaces = self.server.replaces.load(Ordering::Relaxed);
-        let may_be = of_several || replaces || self.server.authorities.has_moved(name.authority());
-        may_be && !places.scope(place).is_some_and(|scope| scope.is_watched())
+        let scope = places.scope(place);
+        let of_scope = || scope.is_some_and(|scope| scope.may_hold_of_others());
+        let may_be = of_several || replaces || self.server.authorities.has_moved(name.authority()) || of_scope();
+        may_be && !scope.is_some_and(|scope| scope.is_watched())
     }
 
     /// Why a name of an origin must not come from here, if it must not.

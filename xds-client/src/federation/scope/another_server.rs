@@ -26,10 +26,18 @@ impl Scope {
         }
         // How far the one before answered says nothing of this one.
         state.cache.origin_lost();
+        if let Some(recall) = &mut state.recall {
+            recall.is_of_another();
+        }
         let turn = state.of_others.begin();
         drop(state);
         self.note_held(turn);
         self.ask();
+    }
+
+    /// Whether what is here may be of different servers.
+    pub(crate) fn may_hold_of_others(&self) -> bool {
+        self.lock().may_hold_of_others()
     }
 
     /// What is here is of others than the server that counts since this turn.

@@ -8,7 +8,7 @@ use xdstp_uri::ResourceName;
 #[derive(Default)]
 pub(super) struct OfOthers {
     pub(super) held: BTreeMap<TypeUrl, HashSet<ResourceName>>,
-    /// How often another server began to count.
+    /// How often another server began to count, before a restart, too.
     pub(super) turns: u64,
     /// The one that counts never had any of it, and nobody says that it should: that it has none is no word of these.
     pub(super) only_gives: bool,
@@ -21,6 +21,11 @@ impl OfOthers {
         self.only_gives = false;
         self.turns += 1;
         self.turns
+    }
+
+    /// This is here, too, of one that did.
+    pub(super) fn holds(&mut self, type_url: TypeUrl, name: ResourceName) {
+        self.held.entry(type_url).or_default().insert(name);
     }
 
     /// Nothing is here any more.

@@ -48,6 +48,10 @@ pub(super) struct Recall {
     /// What of all that is wanted is to be looked up there: all after this.
     pub(super) looks_after: Option<Bound<Wish>>,
     pub(super) confirms: Confirms,
+    /// It is what another server said.
+    is_of_another: bool,
+    /// What of that is served, since that was taken.
+    pub(super) of_another: Vec<(TypeUrl, ResourceName)>,
 }
 
 /// What has it that what is held is as it was.
@@ -85,10 +89,18 @@ pub(super) type Made = VecDeque<(Frame, Option<Frame>)>;
 pub(super) type Held = BTreeMap<TypeUrl, (Vec<(ResourceName, Resource<Frame>)>, Vec<Interest>)>;
 
 impl Recall {
-    pub(super) fn new(known: Vec<Known<Frame>>, confirms: Confirms) -> Self {
+    pub(super) fn new(known: Vec<Known<Frame>>, confirms: Confirms, is_of_another: bool) -> Self {
         let mut other_names = OtherNames::default();
         other_names.add(&known);
-        Self { aside: known.into_iter().rev().collect(), other_names, confirms, ..Self::default() }
+        Self { aside: known.into_iter().rev().collect(), other_names, confirms, is_of_another, ..Self::default() }
+    }
+
+    /// Another server speaks in the place of the one that said it: no version is that of this one.
+    pub(super) fn is_of_another(&mut self) {
+        for known in [&mut self.aside, &mut self.passed] {
+            known.retain(|known| !matches!(known, Known::TypeVersion { .. }));
+        }
+        (self.confirms, self.is_of_another) = (Confirms::Word, true);
     }
 
     /// This was known before, too, but for what is `gone` since.
@@ -237,6 +249,9 @@ impl Recall {
                 aliases.retain(|alias| self.other_names.has(type_url, alias, name));
             }
             let is_there = edit.recall(known);
+            if let Some((type_url, Interest::Name(name))) = untold.as_ref().filter(|_| is_there && self.is_of_another) {
+                self.of_another.push((type_url.clone(), name.clone()));
+            }
             untold.into_iter().for_each(|wish| self.is_untold(wish, is_there));
         }
         let over = self.aside.is_empty();

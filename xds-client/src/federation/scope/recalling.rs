@@ -11,31 +11,34 @@ use xdstp_uri::ResourceName;
 use super::recall::{Confirms, Due, Held, Made, Recall};
 use super::{BATCH, Scope, State};
 use crate::federation::changes::Changes;
+use crate::federation::last_known_good::Recollection;
 use crate::federation::terms::Terms;
 use crate::federation::validators::Trust;
 
 impl Scope {
     /// It was known before a restart, and what is known now is noted to be kept.
-    pub(crate) fn keeps(mut self, known: Vec<Known<Frame>>) -> Self {
+    pub(crate) fn keeps(mut self, kept: Recollection) -> Self {
         /// Of how many names that is noted; of more all is kept anew.
         const MOST: usize = 1 << 16;
-        let confirms = self.confirms();
+        let confirms = self.confirms(kept.is_of_another);
         self.is_kept = true;
         let state = self.state.get_mut();
         state.cache.note_changes(MOST);
+        let (known, is_of_another) = state.heed_whose(kept);
         if !known.is_empty() {
-            state.recall = Some(Box::new(Recall::new(known, confirms)));
+            state.recall = Some(Box::new(Recall::new(known, confirms, is_of_another)));
         }
         self
     }
 
     /// The same, when that was read later than the scope was made: of what it knows anything of, what is known counts. That is
     /// noted as a whole, for none of it was kept.
-    pub fn recall(&self, known: Vec<Known<Frame>>, now: Instant) {
-        let confirms = self.confirms();
+    pub fn recall(&self, kept: Recollection, now: Instant) {
+        let confirms = self.confirms(kept.is_of_another);
         {
             let state = &mut *self.lock();
             state.cache.note_all();
+            let (known, is_of_another) = state.heed_whose(kept);
             if known.is_empty() {
                 return;
             }
@@ -44,16 +47,20 @@ impl Scope {
                 _ => None,
             });
             let gone = gone.collect();
-            let recall = state.recall.get_or_insert_with(|| Box::new(Recall::new(Vec::new(), confirms)));
+            let new = || Box::new(Recall::new(Vec::new(), confirms, is_of_another));
+            let recall = state.recall.get_or_insert_with(new);
             recall.add(known, gone);
+            if is_of_another {
+                recall.is_of_another();
+            }
         }
         self.ask();
     }
 
-    fn confirms(&self) -> Confirms {
-        // SotW has no versions of names.
+    fn confirms(&self, is_of_another: bool) -> Confirms {
+        // SotW has no versions of names; those of another server mean nothing to this one.
         let is_sotw = self.room.is_some();
-        if self.is_watched() || is_sotw { Confirms::Word } else { Confirms::Silence }
+        if self.is_watched() || is_sotw || is_of_another { Confirms::Word } else { Confirms::Silence }
     }
 
     /// Whether anything of it was known before a restart, and its origin has not had the time to say whether that counts.
@@ -111,9 +118,10 @@ impl Scope {
         let mut over = true;
         let made = self.terms.as_ref().map(|terms| self.remake(most, terms));
         self.change(None, |state| {
-            let State { recall: Some(recall), cache, demand, .. } = state else { return Woken::default() };
+            let State { recall: Some(recall), cache, demand, of_others, .. } = state else { return Woken::default() };
             let mut edit = cache.edit(now);
             over = recall.serve(most, made, demand.as_ref(), &mut edit);
+            recall.of_another.drain(..).for_each(|(type_url, name)| of_others.holds(type_url, name));
             edit.finish()
         });
         over
@@ -160,6 +168,15 @@ impl Scope {
 }
 
 impl State {
+    /// What is kept of a scope, as far as it is of use: what another server said is served, and no version of a type is that of this one.
+    fn heed_whose(&mut self, Recollection { mut known, is_of_another }: Recollection) -> (Vec<Known<Frame>>, bool) {
+        if is_of_another {
+            known.retain(|known| !matches!(known, Known::TypeVersion { .. }));
+            self.of_others.turns += 1;
+        }
+        (known, is_of_another)
+    }
+
     /// The origin spoke of these: nothing older counts.
     pub(super) fn hears<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a ResourceName>) {
         if let Some(recall) = &mut self.recall {

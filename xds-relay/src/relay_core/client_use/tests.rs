@@ -17,24 +17,12 @@ use crate::config::Config;
 use crate::metrics::{Gauges, Metrics};
 use crate::relay_core::{RelayCore, ServedStream, ShareBy};
 
+#[path = "../../../tests/support/unreached.rs"]
+mod unreached;
+
+use self::unreached::Unreached;
+
 const SECOND: Duration = Duration::from_secs(1);
-
-/// A stream of a client, whom nobody can reach.
-struct Unreached(ClientUse);
-
-impl ServedStream for Unreached {
-    fn peer(&self) -> &str {
-        "somebody"
-    }
-
-    fn client_use(&self) -> Option<&ClientUse> {
-        Some(&self.0)
-    }
-
-    fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
-
-    fn end(&self, _: &str) {}
-}
 
 struct World {
     core: Arc<RelayCore>,

@@ -114,6 +114,17 @@ impl Asked {
         }
     }
 
+    /// Whether a name is asked for, and nothing is known of what the origin has.
+    pub(super) fn is_unanswered(&self, key: &Key) -> bool {
+        let covered_by = self.covering(key);
+        let heard = lock(&self.heard);
+        match heard.said(key) {
+            Some(Said::There(_) | Said::Gone) => false,
+            Some(Said::Unclear) => true,
+            None => !covered_by.is_empty() && !covered_by.iter().any(|ask| heard.is_complete(ask)),
+        }
+    }
+
     /// As what a name is asked for, if it is.
     fn covering(&self, (type_url, name): &Key) -> Vec<Ask> {
         let named = [Some(name.clone()), name.glob_parent()].into_iter().flatten().map(Interest::Name);

@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use super::heard::{Key, Side};
 use crate::api::{Drift, PAGE, ScopeDrift};
 
+/// Names with what is served and what the origin has, where that is not the same.
+pub(super) type Differences = BTreeMap<Key, (Option<Side>, Option<Side>)>;
+
 /// Of one scope, at one moment.
 #[derive(Default)]
 pub(super) struct Compared {
     same: usize,
     pub(super) unanswered: usize,
     moving: usize,
-    /// Names with what is served and what the origin has, where that is not the same.
-    found: BTreeMap<Key, (Option<Side>, Option<Side>)>,
+    pub(super) found: Differences,
 }
 
 impl Compared {
@@ -56,6 +58,13 @@ impl Compared {
         // What was answered for since was compared once only.
         self.unanswered = self.unanswered.max(before.unanswered);
         self
+    }
+
+    /// What does not count, because it was not so in another look: it may be on its way.
+    pub(super) fn doubt_but_for(&mut self, standing: &Differences) {
+        let before = self.found.len();
+        self.found.retain(|key, _| standing.contains_key(key));
+        self.moving += before - self.found.len();
     }
 
     pub(super) fn told(self, scope: String, trouble: Option<String>) -> ScopeDrift {

@@ -9,8 +9,9 @@ use xdstp_client::federation::{Origin as _, ScopeKey};
 
 use super::DriftCheck;
 use super::clients::ClientLooks;
+use super::compared::{Compared, Differences};
 use super::seen::Outcome;
-use crate::api::{Drifts, ScopeDrift};
+use crate::api::ScopeDrift;
 use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
 
@@ -20,13 +21,13 @@ const LEAST_PAUSE: Duration = Duration::from_secs(1);
 /// A scope, by the position of its origin and by its key.
 type Place = (usize, ScopeKey);
 
-/// After how long a scope is compared again that differs and did not before: its origin may have been in the middle of a change.
+/// After how long a scope is compared again where something differs that did not, or not so: its origin may have been in the middle of a change.
 const DOUBT: Duration = Duration::from_secs(5);
 
-/// A scope that is being compared, and whether that is `again`.
+/// A scope that is being compared, and what was found the first time, if that is again.
 struct Checking {
     place: Place,
-    again: bool,
+    first: Option<Differences>,
     check: DriftCheck,
 }
 
@@ -42,14 +43,14 @@ pub struct DriftRounds {
     next: Option<Instant>,
     checking: Option<Checking>,
     /// What is to be compared again, and when: nothing else is before.
-    doubted: Option<(Instant, Place)>,
+    doubted: Option<(Instant, Place, Differences)>,
     clients: ClientLooks,
 }
 
 impl DriftRounds {
     /// A round takes about `every`, and longer where that is too short: from one scope to the next it is a second at the least, and
-    /// until the one is compared, which takes 11 s where its origin does not answer. One that newly differs takes as long once more
-    /// and 5 s. `random` spreads over time what
+    /// until the one is compared, which takes 11 s where its origin does not answer. One where anything newly differs, or otherwise than before, takes
+    /// as long once more and 5 s. `random` spreads over time what
     /// several relays do.
     pub fn new(core: Arc<RelayCore>, every: Duration, random: impl FnMut() -> u64 + Send + 'static) -> Self {
         core.begin_drift_rounds();
@@ -64,16 +65,16 @@ impl DriftRounds {
         }
         self.core.drift_is_polled(now);
         if let Some(Checking { check, .. }) = &mut self.checking {
-            let Some(drifts) = check.compared(now) else { return };
-            if let Some(checked) = self.checking.take() {
-                self.compared(checked, drifts, now);
+            let Some(compared) = check.compared(now) else { return };
+            if let (Some(checked), Some(compared)) = (self.checking.take(), compared.into_iter().next()) {
+                self.compared(checked, compared, now);
             }
         }
-        if let Some((at, _)) = &self.doubted {
+        if let Some((at, ..)) = &self.doubted {
             if now >= *at
-                && let Some((_, place)) = self.doubted.take()
+                && let Some((_, place, first)) = self.doubted.take()
             {
-                self.compare(place, true, now);
+                self.compare(place, Some(first), now);
             }
             return;
         }
@@ -97,23 +98,24 @@ impl DriftRounds {
         // Between three and five quarters of it.
         self.next = Some(now + self.pause.mul_f64(0.75 + part(&mut self.random) / 2.0));
         if let Some(place) = self.left.pop() {
-            self.compare(place, false, now);
+            self.compare(place, None, now);
         }
     }
 
-    fn compare(&mut self, place: Place, again: bool, now: Instant) {
+    fn compare(&mut self, place: Place, first: Option<Differences>, now: Instant) {
         match self.core.compare_place(&place, now) {
-            Some(check) => self.checking = Some(Checking { place, again, check }),
+            Some(check) => self.checking = Some(Checking { place, first, check }),
             None => self.core.has_no_drift(&place),
         }
     }
 
-    /// What differs where nothing did before counts once it is found again.
-    fn compared(&mut self, Checking { place, again, .. }: Checking, drifts: Drifts, now: Instant) {
-        if !again && drifts.scopes.iter().any(|scope| differ(scope) > 0) && !self.core.has_drift(&place) {
-            self.doubted = Some((now + DOUBT, place));
+    /// What differs counts once it is found again, as it is: what changes all the time cannot be told from what is on its way.
+    fn compared(&mut self, checked: Checking, compared: Compared, now: Instant) {
+        let Some(standing) = self.core.standing_drift(&checked, &compared) else { return };
+        if checked.first.is_none() && standing.len() < compared.found.len() {
+            self.doubted = Some((now + DOUBT, checked.place, compared.found));
         } else {
-            self.core.saw_drift(place, drifts, now);
+            self.core.saw_drift(checked, compared, standing, now);
         }
     }
 }
@@ -149,28 +151,33 @@ impl RelayCore {
         Some(self.check_scopes(name, vec![scope], None, now))
     }
 
-    fn saw_drift(&self, (at, key): Place, drifts: Drifts, now: Instant) {
-        let origin = drifts.origin.clone();
-        let Some(scope) = drifts.scopes.into_iter().next() else { return };
-        let differ = differ(&scope);
+    fn standing_drift(&self, Checking { place, first, .. }: &Checking, compared: &Compared) -> Option<Differences> {
+        lock(&self.drift_seen).as_ref().map(|seen| seen.standing(place, &compared.found, first.as_ref()))
+    }
+
+    fn saw_drift(
+        &self,
+        Checking { place, check, .. }: Checking,
+        mut compared: Compared,
+        standing: Differences,
+        now: Instant,
+    ) {
+        let Some(asked) = check.scopes.first() else { return };
+        compared.doubt_but_for(&standing);
+        let scope = asked.told(compared);
         let is_whole = scope.trouble.is_none() && scope.unanswered == 0 && scope.moving == 0;
-        let outcome = Outcome::of(differ, is_whole);
-        let before = match &mut *lock(&self.drift_seen) {
-            Some(seen) => seen.saw((at, key), differ, outcome, now),
+        let outcome = Outcome::of(standing.len(), is_whole);
+        let (before, differ) = match &mut *lock(&self.drift_seen) {
+            Some(seen) => seen.saw(place, standing, outcome, |key| asked.is_unanswered(key), now),
             None => return,
         };
-        self.metrics.drift_checked(&origin, outcome.as_str());
-        say(&origin, &scope, outcome, before);
+        self.metrics.drift_checked(&check.origin, outcome.as_str());
+        say(&check.origin, &scope, outcome, (before, differ));
     }
 }
 
-fn differ(scope: &ScopeDrift) -> usize {
-    scope.drifts.len() + scope.more_drifts
-}
-
 /// Once, and again when it is otherwise.
-fn say(origin: &str, scope: &ScopeDrift, outcome: Outcome, before: usize) {
-    let differ = differ(scope);
+fn say(origin: &str, scope: &ScopeDrift, outcome: Outcome, (before, differ): (usize, usize)) {
     let ScopeDrift { scope: label, trouble, drifts, .. } = scope;
     if let Some(trouble) = trouble {
         tracing::debug!(%origin, scope = %label, "what is served cannot be compared with what the origin has: {trouble}");

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use xdstp_client::federation::ScopeKey;
 
+use super::compared::Differences;
+use super::heard::Key;
 use crate::lock::lock;
 use crate::metrics::DriftGauges;
 use crate::relay_core::core::RelayCore;
@@ -12,8 +14,8 @@ use crate::relay_core::core::RelayCore;
 /// What was seen, of each scope when it was looked at last.
 #[derive(Default)]
 pub(crate) struct DriftSeen {
-    /// How many resources of a scope are not as its origin has them, where any are.
-    differ: BTreeMap<(usize, ScopeKey), usize>,
+    /// The resources of a scope that are not as its origin has them, and were not in the look before either, where there are any.
+    differ: BTreeMap<(usize, ScopeKey), Differences>,
     /// When a scope of an origin was compared last, or was to be first.
     checked: BTreeMap<usize, Instant>,
     now: Option<Instant>,
@@ -66,15 +68,42 @@ impl DriftSeen {
         }
     }
 
-    /// So many resources of a scope differ: how many did before. Where not all of it was compared, and nothing that was differs, what
-    /// was seen before counts.
-    pub(super) fn saw(&mut self, place: (usize, ScopeKey), differ: usize, outcome: Outcome, now: Instant) -> usize {
-        if outcome == Outcome::Unknown {
-            return self.differ.get(&place).copied().unwrap_or_default();
+    /// What of all that is `found` stands: it was found as it is in the look before, be that the one that it is told of, or the
+    /// `first` of two.
+    pub(super) fn standing(
+        &self,
+        place: &(usize, ScopeKey),
+        found: &Differences,
+        first: Option<&Differences>,
+    ) -> Differences {
+        let told = self.differ.get(place);
+        let is_before = |key: &Key, sides| [told, first].into_iter().flatten().any(|all| all.get(key) == Some(sides));
+        let standing = found.iter().filter(|(key, sides)| is_before(key, sides));
+        standing.map(|(key, sides)| (key.clone(), sides.clone())).collect()
+    }
+
+    /// This of a scope stands, and of what stood before what is still unanswered: how many did before, and do now.
+    pub(super) fn saw(
+        &mut self,
+        place: (usize, ScopeKey),
+        mut standing: Differences,
+        outcome: Outcome,
+        is_unanswered: impl Fn(&Key) -> bool,
+        now: Instant,
+    ) -> (usize, usize) {
+        let told = self.differ.remove(&place).unwrap_or_default();
+        let before = told.len();
+        let unanswered = told.into_iter().filter(|(key, _)| !standing.contains_key(key) && is_unanswered(key));
+        let unanswered: Vec<_> = unanswered.collect();
+        standing.extend(unanswered);
+        if outcome != Outcome::Unknown {
+            self.checked.insert(place.0, now);
         }
-        self.checked.insert(place.0, now);
-        let before = if differ > 0 { self.differ.insert(place, differ) } else { self.differ.remove(&place) };
-        before.unwrap_or_default()
+        let differ = standing.len();
+        if differ > 0 {
+            self.differ.insert(place, standing);
+        }
+        (before, differ)
     }
 }
 
@@ -84,11 +113,6 @@ impl RelayCore {
         lock(&self.drift_seen).get_or_insert_default();
         let asked = self.origins().into_iter().filter(|(.., origin)| !origin.is_authoritative());
         asked.for_each(|(_, name, _)| self.metrics.declare_drift(&name));
-    }
-
-    /// Whether something of a scope differed when it was compared last.
-    pub(super) fn has_drift(&self, place: &(usize, ScopeKey)) -> bool {
-        lock(&self.drift_seen).as_ref().is_some_and(|seen| seen.differ.contains_key(place))
     }
 
     /// There is no such scope any more.
@@ -116,9 +140,9 @@ impl RelayCore {
             gauges.age_seconds.insert(origin.clone(), age);
             gauges.resources.insert(origin, 0);
         }
-        for ((at, _), count) in differ {
+        for ((at, _), differences) in differ {
             if let Some(resources) = self.names.of(*at).and_then(|origin| gauges.resources.get_mut(&origin)) {
-                *resources += *count as u64;
+                *resources += differences.len() as u64;
             }
         }
         Some(gauges)

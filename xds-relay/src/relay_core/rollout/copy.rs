@@ -99,14 +99,16 @@ impl Releases {
     pub(super) fn keep_copy(&self, now: Instant, wall: SystemTime) {
         let Some(copy) = &self.copy else { return };
         self.keep_waiting();
-        let ((base, count), contents, reader) = {
+        let ((base, count, ordered), contents, reader) = {
             let state = lock(&self.state);
             let contents: Option<Vec<_>> =
                 state.stored.control().named().map(|release| state.contents.get(&release).cloned()).collect();
             // Of a store that has nothing there is nothing to be copied: what is served is what there was.
             let is_known = !state.stored.is_recalled() && state.stored.base().stable().is_some();
             let Some(contents) = contents.filter(|_| is_known) else { return };
-            ((state.stored.base().clone(), state.stored.count()), contents, state.stored.reader())
+            let stored = &state.stored;
+            let known = (stored.base().clone(), stored.count(), stored.ordered().clone());
+            (known, contents, stored.reader())
         };
         let copied = &mut *lock(&copy.copied);
         if copied.rests_until.is_some_and(|until| now < until) {
@@ -114,7 +116,7 @@ impl Releases {
         }
         let kept = copied.stored().and_then(|stored| {
             let has_all = contents.iter().all(|content| stored.has(content.manifest.release()));
-            if *stored.base() == base && stored.count() == count && has_all {
+            if (stored.base(), stored.count(), stored.ordered()) == (&base, count, &ordered) && has_all {
                 return Ok(());
             }
             for content in contents {
@@ -123,7 +125,7 @@ impl Releases {
                 let body = |item: &Item| bodies.get(&item.body).cloned().or_else(|| reader.body(item.body).ok());
                 stored.put_back(&content.manifest, self.origin.kind(), wall, &body)?;
             }
-            stored.copy(&base, count)
+            stored.copy(&base, count, &ordered)
         });
         copied.rests_until = None;
         if let Err(error) = kept {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use xdstp_client::state::{Commit, Op, Store, StoreError};
 
 use crate::releases::control::Control;
-use crate::releases::records::{ControlRecord, Count};
+use crate::releases::ordered::Ordered;
+use crate::releases::records::Count;
 use crate::releases::sealed::seal;
 use crate::releases::stage::Stages;
 use crate::releases::stored::error::StoredError;
@@ -19,7 +20,7 @@ impl Stored {
     pub(crate) fn recalled(store: Arc<dyn Store>, scope: &str, copy: Option<&Self>) -> Self {
         let mut stored = Self { is_recalled: true, ..Self::of_nothing(store, scope) };
         if let Some(copy) = copy {
-            (stored.base, stored.count) = (copy.base.clone(), copy.count);
+            (stored.base, stored.count, stored.ordered) = (copy.base.clone(), copy.count, copy.ordered.clone());
             stored.releases = copy.releases.clone();
         }
         stored.control = stored.base.clone();
@@ -82,13 +83,19 @@ impl Stored {
         self.count
     }
 
+    /// What people ordered last.
+    pub(crate) fn ordered(&self) -> &Ordered {
+        &self.ordered
+    }
+
     /// This is a copy: that holds where the original is, and here. What it does not name is removed, but for the last ones.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn copy(&mut self, base: &Control, count: Count) -> Result<(), StoredError> {
+    pub(crate) fn copy(&mut self, base: &Control, count: Count, ordered: &Ordered) -> Result<(), StoredError> {
         let key = self.keys.control();
-        let record = ControlRecord::of(&self.scope, base, count);
+        self.ordered = ordered.clone();
+        let record = self.control_record(base, count);
         // Nobody else writes here.
         if let Commit::Done(revision) = self.store.commit(&[Op::put(&*key, seal(&key, &record))], &[])? {
             self.revision = revision;

@@ -66,13 +66,19 @@ impl Stored {
         self.awaits_newer = awaits;
     }
 
-    /// Has the store know again what is known here: whatever it names is to be [there](Self::put_back) before.
+    /// Has the store know again what is known here, beside what was [ordered](Self::merged) there since: whatever it names is to be
+    /// [there](Self::put_back) before.
     ///
     /// # Errors
     /// The store cannot be written. Others were faster: they are heard.
     pub(crate) fn put_control_back(&mut self, stages: &Stages) -> Result<(), StoredError> {
-        let (control, unsaved) = (self.base.clone(), std::mem::take(&mut self.unsaved));
+        let (control, ordered) = self.merged(stages)?;
+        let unsaved = std::mem::take(&mut self.unsaved);
+        let before = std::mem::replace(&mut self.ordered, ordered);
         let done = self.commit_anyhow(&control, &[]);
+        if !matches!(done, Ok(true)) {
+            self.ordered = before;
+        }
         // What was ordered meanwhile is written as what is ordered when the store is back.
         self.unsaved = unsaved;
         (self.control, _) = self.with_unsaved(stages);

@@ -8,6 +8,7 @@ use crate::hex::hex;
 
 use crate::releases::act::{Act, By, Order, Transition};
 use crate::releases::control::Control;
+use crate::releases::ordered::Ordered;
 use crate::releases::records::{ControlRecord, Count};
 use crate::releases::sealed::seal;
 use crate::releases::stage::Stages;
@@ -211,7 +212,7 @@ impl Stored {
         match store.commit(&ops, &[Compare::unchanged(self.keys.control(), self.revision)])? {
             Commit::Conflict => Ok(false),
             Commit::Done(revision) => {
-                self.is_written(control, count, revision);
+                self.is_written(control, count, revision, done);
                 Ok(true)
             }
         }
@@ -234,6 +235,7 @@ impl Stored {
         let mut record = self.control_record(control, count);
         // Where nothing is done it is what there was.
         record.is_put_back = done.is_empty();
+        record.ordered = self.ordered_with(done).prints().to_vec();
         let mut ops = vec![Op::put(&*key, seal(&key, &record))];
         let entries = done.iter().zip(self.count.changes..);
         ops.extend(entries.map(|((order, transition), number)| self.entry(order, *transition, control, number)));
@@ -241,8 +243,22 @@ impl Stored {
         Ok((ops, count))
     }
 
+    /// What people ordered, with what is done now.
+    fn ordered_with(&self, done: &[(Order, Transition)]) -> Ordered {
+        let mut ordered = self.ordered.clone();
+        done.iter().for_each(|(order, _)| ordered.note(order));
+        ordered
+    }
+
     /// A control value is in the store.
-    pub(super) fn is_written(&mut self, control: &Control, count: Count, revision: Revision) {
+    pub(super) fn is_written(
+        &mut self,
+        control: &Control,
+        count: Count,
+        revision: Revision,
+        done: &[(Order, Transition)],
+    ) {
+        (self.ordered, self.there) = (self.ordered_with(done), None);
         self.base = control.clone();
         (self.control, self.count, self.revision) = (control.clone(), count, revision);
         (self.went_back, self.written_stages, self.bad_control) = (false, self.own_stages, None);

@@ -109,7 +109,7 @@ impl Stored {
         match self.writer.commit(&ops, &[Compare::unchanged(self.keys.control(), self.revision)])? {
             Commit::Conflict => Ok(Committed::Conflict),
             Commit::Done(revision) => {
-                self.is_written(control, count, revision);
+                self.is_written(control, count, revision, done);
                 if let (Some(new), Some(sweep)) = (new, sweep) {
                     // Nobody else writes what the publisher does.
                     self.floor = revision.max(self.floor);

@@ -79,10 +79,9 @@ fn has_value(matcher: &ValueMatcher, value: Option<&Value>) -> bool {
     use value_matcher::MatchPattern as Is;
     let kind = value.and_then(|value| value.kind.as_ref());
     match (&matcher.match_pattern, kind) {
-        // As Envoy has it: what is not there is picked by nothing.
-        (Some(Is::PresentMatch(present)), Some(kind)) => {
-            *present && !matches!(kind, value::Kind::StructValue(_) | value::Kind::ListValue(_))
-        }
+        // As Envoy has it, against the words of its field: whatever is at the path is there, be it no primitive value; and what is not there is
+        // picked by nothing, nor by `false`.
+        (Some(Is::PresentMatch(present)), Some(_)) => *present,
         (Some(Is::OrMatch(any)), _) => any.value_matchers.iter().any(|matcher| has_value(matcher, value)),
         (Some(Is::NullMatch(_)), Some(value::Kind::NullValue(_))) => true,
         (Some(Is::DoubleMatch(matcher)), Some(value::Kind::NumberValue(number))) => has_number(matcher, *number),
