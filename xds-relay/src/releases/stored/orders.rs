@@ -111,6 +111,16 @@ impl Stored {
                 done.push((order.clone(), transition));
             }
             if done.is_empty() {
+                // That it is so already may be said by what is not known here: it waits as what would change something.
+                if let (Some(waits), Err(error)) = (waits.filter(|waits| !is_by_relay(&waits.order)), self.may_write())
+                {
+                    if !self.may_wait(&waits.order, &error) {
+                        return Err(error);
+                    }
+                    self.unsaved.push(waits);
+                    self.control = control;
+                    return Ok((transition, false));
+                }
                 // What was recalled does not say what the store lacks.
                 if !self.is_recalled {
                     self.unsaved.clear();

@@ -65,6 +65,32 @@ fn what_is_known_is_given_up_only_for_what_can_be_read() {
     assert_eq!((relay.stored.base(), relay.stored.control()), (&Control::default(), &Control::default()));
 }
 
+/// Who does not know that it was unfrozen since cannot say that nothing is to be done.
+#[test]
+fn what_is_so_already_is_ordered_for_whoever_knows_more() {
+    let store = Memory::default();
+    let mut knows_more = Relay::start(Arc::new(store.clone()));
+    knows_more.publish(&content([(1, vec![1])])).unwrap();
+    let before = control_there(&store);
+    knows_more.order(Act::Freeze).unwrap();
+    let mut knows_less = Relay::start(Arc::new(store.clone()));
+    knows_more.order(Act::Unfreeze).unwrap();
+    put_control(&store, before);
+
+    let freeze = Order::new(Act::Freeze, By::Person("bob".to_owned()), "because", now());
+    assert!(!knows_less.stored.apply(&freeze, &stages()).unwrap().is_kept, "others may know more");
+    let refused = knows_less.order(Act::Unfreeze);
+    assert!(matches!(refused, Err(StoredError::PutBack)), "{refused:?}");
+    knows_more.stored.refresh(&stages()).unwrap();
+    assert!(knows_more.stored.went_back() && knows_more.stored.control().frozen().is_none());
+    knows_more.stored.put_control_back(&stages()).unwrap();
+    knows_less.stored.refresh(&stages()).unwrap();
+    assert!(knows_less.stored.control().frozen().is_some(), "it was ordered last");
+    knows_less.stored.flush(&stages()).unwrap();
+    knows_more.stored.refresh(&stages()).unwrap();
+    assert!(knows_more.stored.control().frozen().is_some());
+}
+
 /// It is noticed as a release is written.
 #[test]
 fn nothing_is_published_into_a_store_that_was_just_put_back() {
