@@ -72,7 +72,7 @@ async fn a_client_that_takes_more_than_its_rule_allows_is_told_so_and_others_are
 #[tokio::test]
 async fn where_no_rule_says_how_much_one_client_does_not_take_all_that_there_may_be() {
     const RULES: &str = "[{ match: { token: $tokens } }]";
-    let (relay, directory) = relay(RULES).await;
+    let (relay, directory) = relay("[{ match: { token: $tokens }, wildcard: false }]").await;
     std::fs::write(directory.path().join("tokens"), format!("{ONE}\n{TWO}")).unwrap();
     reload(&relay, directory.path(), RULES, r#"{ "limits": { "streams": 3 } }"#).await.unwrap();
     let mut first = client(&relay, ONE).await;
