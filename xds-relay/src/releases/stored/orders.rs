@@ -88,12 +88,12 @@ impl Stored {
     }
 
     fn reconcile(&mut self, order: Option<&Order>, mark: Option<&str>, stages: &Stages) -> Result<Done, StoredError> {
-        let mut was_read = false;
+        let (mut was_read, mut unheard) = (false, None);
         for _ in 0..TRIES {
             let settled = self.settle_doubts();
             if mark.is_some_and(|mark| mark != self.mark()) {
                 // Whoever read it may have read it where it was newer.
-                if !std::mem::replace(&mut was_read, true) && self.is_behind(stages)? {
+                if !std::mem::replace(&mut was_read, true) && self.is_behind(stages)?.0 {
                     continue;
                 }
                 return Err(StoredError::Changed { is: self.mark() });
@@ -103,8 +103,12 @@ impl Stored {
             let made = order.map(|order| control.apply(order, stages, &|release| self.has(release))).transpose();
             let changes = matches!(made, Ok(Some(made)) if made != Transition::Unchanged);
             // That nothing is to be done may be so only by what was known here.
-            if order.is_some() && !changes && !std::mem::replace(&mut was_read, true) && self.is_behind(stages)? {
-                continue;
+            if order.is_some() && !changes && !std::mem::replace(&mut was_read, true) {
+                let (is_behind, why_not) = self.is_behind(stages)?;
+                unheard = why_not;
+                if is_behind {
+                    continue;
+                }
             }
             let transition = made?;
             if let (Some(order), Some(transition), true) = (order, transition, changes) {
@@ -112,8 +116,8 @@ impl Stored {
             }
             if done.is_empty() {
                 // That it is so already may be said by what is not known here: it waits as what would change something.
-                if let (Some(waits), Err(error)) = (waits.filter(|waits| !is_by_relay(&waits.order)), self.may_write())
-                {
+                let unsure = unheard.or_else(|| self.may_write().err());
+                if let (Some(waits), Some(error)) = (waits.filter(|waits| !is_by_relay(&waits.order)), unsure) {
                     if !self.may_wait(&waits.order, &error) {
                         return Err(error);
                     }
@@ -153,14 +157,16 @@ impl Stored {
         Err(StoredError::Contended)
     }
 
-    /// Whether others changed the control value since it was read: it is read now. What is away changes nothing.
-    fn is_behind(&mut self, stages: &Stages) -> Result<bool, StoredError> {
+    /// Whether others changed the control value since it was read: it is read now. And why that cannot be told, where the store is away.
+    fn is_behind(&mut self, stages: &Stages) -> Result<(bool, Option<StoredError>), StoredError> {
         let before = (self.revision, self.is_recalled);
-        match self.refresh(stages) {
-            // Some of it may have been read.
-            Ok(()) | Err(StoredError::Store(_)) => Ok((self.revision, self.is_recalled) != before),
-            Err(error) => Err(error),
-        }
+        let away = match self.refresh(stages) {
+            Ok(()) => None,
+            Err(error @ StoredError::Store(_)) => Some(error),
+            Err(error) => return Err(error),
+        };
+        // Some of it may have been read.
+        Ok(((self.revision, self.is_recalled) != before, away))
     }
 
     fn may_wait(&self, order: &Order, error: &StoredError) -> bool {
