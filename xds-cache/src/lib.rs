@@ -44,6 +44,7 @@ pub use interest::Interest;
 pub use look::Stored;
 pub use options::Options;
 pub use outcome::{Outcome, Outcomes};
+pub use pull::Place;
 pub use resource::Resource;
 pub use resource_error::{Cause, Failed, ResourceError};
 pub use snapshot::{Extent, Known};

@@ -1,5 +1,6 @@
 //! The change set of one subscriber: visited by a pull, never stored.
 
+mod alike;
 mod by_alias;
 mod collection;
 mod elsewhere;
@@ -13,6 +14,7 @@ mod within;
 
 use std::ops::ControlFlow;
 
+pub use alike::Place;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;

@@ -1,6 +1,7 @@
 //! The cache against a naive model: random histories, checked against a full scan.
 
 mod aliases;
+mod alike;
 mod answers;
 mod batches;
 mod capacity;

@@ -2,6 +2,7 @@
 
 mod error;
 mod features;
+mod image;
 mod nack_reason;
 mod nonce;
 mod order;
@@ -16,6 +17,7 @@ mod weight;
 
 pub use error::{NodeError, ProtocolError, Refused};
 pub use features::ASKS_FOR_OTHERS;
+pub use image::{Image, Images};
 pub use nack_reason::NackReason;
 pub use settings::Settings;
 #[cfg(feature = "grpc-server")]

@@ -221,10 +221,12 @@ impl Federation {
     pub(crate) fn place<'a>(&self, authority: Option<&'a str>) -> Place<'a> {
         let origin = self.authorities.origin_of(authority);
         let Some(authority) = authority else { return Place::Group { origin } };
-        match self.origin(origin) {
-            Some(of) if of.by_node() == ByNode::Everything => Place::Group { origin },
-            _ => Place::Authority { authority, origin },
-        }
+        if self.is_by_node(origin) { Place::Group { origin } } else { Place::Authority { authority, origin } }
+    }
+
+    /// Whether all that an origin has is each node group's own.
+    pub(crate) fn is_by_node(&self, origin: usize) -> bool {
+        self.origin(origin).is_some_and(|origin| origin.by_node() == ByNode::Everything)
     }
 
     /// Whether an origin is asked apart for a selector.

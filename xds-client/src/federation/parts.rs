@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use crate::federation::core::Federation;
 use crate::federation::part::Part;
 use crate::federation::place::Place;
 use crate::federation::scope::Scope;
@@ -18,6 +19,16 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// The part that serves the names of an authority, or old-style names, if it is open.
+    pub(crate) fn of(&self, federation: &Federation, authority: Option<&str>) -> Option<&Part> {
+        // Most ask for names of one authority: where those are, need not be looked up for each of them.
+        let only = match &self.all[..] {
+            [only] if authority.is_some() && only.scope.key.authority() == authority => Some(only),
+            _ => None,
+        };
+        only.filter(|only| !federation.is_by_node(only.scope.origin())).or_else(|| self.at(federation.place(authority)))
+    }
+
     /// The part whose scope a place is.
     pub(crate) fn at(&self, place: Place<'_>) -> Option<&Part> {
         self.all.get(self.position(place)?)

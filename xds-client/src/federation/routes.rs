@@ -23,6 +23,7 @@ use crate::federation::scope_key::ScopeKey;
 use crate::federation::share::{OverLimit, Share};
 use crate::federation::subscriber::{Subscriber, authority_of};
 
+mod alike;
 mod aside;
 mod contested;
 mod counted;
@@ -262,6 +263,7 @@ impl Routes {
     }
 
     /// What the client brought along counts no more once all of it was compared, told, or left.
+    #[inline]
     fn give_back_brought(&mut self, id: SubscriberId) {
         if let Some(subscriber) = self.subscribers.get_mut(id.index())
             && subscriber.brought > 0

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xds_transport::Frame;
+use xds_transport::server::Images;
 use xdstp_cache::{Cache, Options, Resource, SubscriberId, TypeUrl, Version, Woken};
 
 use crate::federation::demand::{Demand, Linger};
@@ -28,6 +29,7 @@ use crate::federation::turns::Turns;
 
 pub(crate) use self::hearing::{Heard, News, Shown};
 
+mod alike;
 mod another_origin;
 mod another_server;
 mod asking;
@@ -98,6 +100,8 @@ struct State {
     wakers: Vec<Option<Waker>>,
     /// When what a subscriber was woken for came, by its index, until it is pulled.
     heard_at: Vec<Option<Instant>>,
+    /// What is being sent to several alike.
+    images: Images,
     /// What to ask of the origin; an authoritative one is not asked.
     demand: Option<Demand>,
     /// What a delta origin said last beside what is here, of types that are asked of it.
@@ -200,6 +204,7 @@ impl Scope {
             cache,
             wakers: Vec::new(),
             heard_at: Vec::new(),
+            images: Images::default(),
             demand,
             system_versions: BTreeMap::new(),
             opening: 0,

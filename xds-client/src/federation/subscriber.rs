@@ -163,7 +163,7 @@ impl Subscriber {
 
     /// The part that serves the names of an authority, or old-style names, if it is open.
     pub(crate) fn part_of(&self, federation: &Federation, authority: Option<&str>) -> Option<&Part> {
-        self.parts.at(federation.place(authority))
+        self.parts.of(federation, authority)
     }
 
     /// Which of the parts counts for a name: the one of its own authority, if that has it or has not answered; else

@@ -4,16 +4,19 @@ mod cache;
 pub(crate) mod forward;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xdstp_cache::{
-    Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version, Visited,
+    Failed, Interest, Place, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
+    Visited,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
 use crate::server::error::{NodeError, ProtocolError, Refused};
+use crate::server::image::Image;
 use crate::server::tally::Tally;
 
 /// What a client said of a response.
@@ -129,6 +132,22 @@ pub trait Source {
         removals: Removals,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled;
+
+    /// Where a subscriber is that others may be, too, who are visited the same from there: see
+    /// [`Cache::place`](xdstp_cache::Cache::place). And what was written for one of them, if that is [kept](Self::keep). A source
+    /// that leaves this out has everybody visited for himself.
+    fn image(&mut self, _id: SubscriberId) -> Option<(Place, Option<Arc<Image>>)> {
+        None
+    }
+
+    /// The subscriber is sent an image instead of being visited what that shows: see [`Cache::pass`](xdstp_cache::Cache::pass). Not
+    /// where something has changed meanwhile. A source that leaves [images](Self::image) out need not have this.
+    fn pass(&mut self, _id: SubscriberId, _image: &Image) -> Option<bool> {
+        None
+    }
+
+    /// What was written for a subscriber may be kept for others, as long as somebody else keeps it.
+    fn keep(&mut self, _id: SubscriberId, _image: &Arc<Image>) {}
 
     /// When the source heard of what woke the subscriber, which the last [`pull`](Self::pull) visited: once, for
     /// [how long it took](Took::ToSend). A source that leaves this out does not say.

@@ -9,6 +9,7 @@ use xdstp_cache::{Resource, ResourceError, TypeUrl, Version};
 
 use crate::Protocol;
 use crate::frame::{Frame, Named, duration_len, put_duration};
+use crate::server::image::Image;
 use crate::server::nonce;
 use crate::wire::RESOURCE_TYPE_URL;
 use crate::wire::walk;
@@ -23,6 +24,8 @@ const LARGE: usize = 4 * 1024;
 /// What a resource counts for beside its bytes, so that a response has some hundreds at most. Until who does not read has
 /// taken it, it has a reference to its body, and its name until the ACK.
 const RESOURCE: usize = 384;
+/// No more than this is written for all who are sent the same.
+const MOST_SHOWN: usize = 512 * 1024;
 /// Room for more entries than this is given back once a response is complete: to a slow reader it is on its way for long.
 pub(crate) const SPARE: usize = 32;
 
@@ -104,7 +107,9 @@ impl Transmit {
             chunk.extend_from_slice(self.heads.get(self.taken..until).unwrap_or_default());
             self.taken = until;
             let room = CHUNK.saturating_sub(chunk.len());
-            let Some(body) = body.filter(|body| room > 0 && !large(body)) else { break };
+            // With what is short, the begin of what others are sent too is copied, or that would be a frame and a write of its own.
+            let is_last = |body: &Body| body.after == self.heads.len();
+            let Some(body) = body.filter(|body| room > 0 && (!large(body) || is_last(body))) else { break };
             if body.bytes.len() > room {
                 chunk.extend_from_slice(&body.bytes.split_to(room));
                 break;
@@ -137,7 +142,11 @@ impl Transmit {
         let Resource { version, value: frame, .. } = resource;
         let length = frame.encoded_len(name, version, ttl);
         // Room for this head and for the fields of the response that follow the last one.
-        self.heads.reserve(length - frame.any().len() + TAIL);
+        let head = length - frame.any().len() + TAIL;
+        if self.heads.capacity() - self.heads.len() < head {
+            // Of many, what was written is seldom moved.
+            self.heads.reserve(head.max(3 * self.heads.len()));
+        }
         walk::put_delimited(&mut self.heads, 2, length);
         frame.put_head(&mut self.heads, name, version, ttl);
         self.push_body(frame.any().clone());
@@ -228,6 +237,45 @@ impl Transmit {
         walk::put_bytes(&mut self.heads, 2, message);
     }
 
+    /// How many bytes of the heads were appended so far.
+    pub(crate) fn heads(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// The resources that were appended, with the first so many bytes of the heads, or all of them; none where it is too much
+    /// to be copied.
+    pub(crate) fn additions(&self, heads: Option<usize>) -> Option<Bytes> {
+        let heads = heads.unwrap_or(self.heads.len());
+        let length = heads + self.remaining;
+        if length > MOST_SHOWN {
+            return None;
+        }
+        let mut bytes = BytesMut::with_capacity(length);
+        let mut from = 0;
+        for body in &self.bodies {
+            bytes.extend_from_slice(self.heads.get(from..body.after)?);
+            bytes.extend_from_slice(&body.bytes);
+            from = body.after;
+        }
+        Some(bytes.freeze())
+    }
+
+    /// The same are in an image.
+    pub(crate) fn show_additions(&mut self, heads: Option<usize>, image: &Image) {
+        let heads = heads.unwrap_or(self.heads.len()).min(self.heads.len());
+        self.heads.drain(..heads);
+        self.bodies.clear();
+        (self.remaining, self.resources) = (0, 0);
+        self.show(image);
+    }
+
+    /// Begins with what others are sent, too.
+    pub(crate) fn show(&mut self, image: &Image) {
+        self.resources += image.names().len() as u32;
+        self.remaining += image.bytes().len();
+        self.bodies.push(Body { after: 0, bytes: image.bytes().clone() });
+    }
+
     /// Appends the removals that another has, which is not closed.
     pub(crate) fn append(&mut self, removals: Self) {
         self.removed += removals.removed;
@@ -251,6 +299,10 @@ impl Transmit {
             walk::put_delimited(heads, control_plane, walk::delimited_len(1, identifier.len()));
             walk::put_bytes(heads, 1, identifier.as_bytes());
         }
+        // No body but this one is behind all that is short.
+        if let [Body { after: after @ 0, .. }] = &mut self.bodies[..] {
+            *after = self.heads.len();
+        }
         self.remaining = self.heads.len() + self.bodies.iter().map(|body| body.bytes.len()).sum::<usize>();
         if self.bodies.capacity() > self.bodies.len() + SPARE {
             self.bodies.shrink_to_fit();
@@ -264,6 +316,7 @@ impl Transmit {
     }
 
     /// How many bytes have been appended so far, bodies included, and what the resources count for.
+    #[inline]
     pub(crate) fn budget_used(&self) -> usize {
         self.remaining + self.heads.len() + RESOURCE * self.resources as usize
     }

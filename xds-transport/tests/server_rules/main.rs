@@ -9,6 +9,7 @@
 mod support;
 
 mod absence;
+mod alike;
 mod anew;
 mod errors;
 mod flow;

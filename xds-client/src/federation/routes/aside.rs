@@ -61,6 +61,7 @@ pub(super) struct Round<'a> {
 
 impl Round<'_> {
     /// What is new of a shared scope.
+    #[inline]
     pub(super) fn of_shared(
         &mut self,
         part: &Part,

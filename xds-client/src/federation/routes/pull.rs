@@ -201,6 +201,6 @@ impl Routes {
 }
 
 /// Of two moments, where there are two.
-fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+pub(super) fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.into_iter().chain(other).min()
 }

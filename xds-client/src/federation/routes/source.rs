@@ -9,9 +9,11 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use xds_transport::Frame;
-use xds_transport::server::{Answer, NodeError, ProtocolError, Refused, Source, Tally, Took, held_weight, weight};
+use xds_transport::server::{
+    Answer, Image, NodeError, ProtocolError, Refused, Source, Tally, Took, held_weight, weight,
+};
 use xdstp_cache::{
-    Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
+    Failed, Interest, Place, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -215,6 +217,18 @@ impl Source for Routes {
     ) -> Pulled {
         self.judge();
         self.pull_all(id, removals, visitor)
+    }
+
+    fn image(&mut self, id: SubscriberId) -> Option<(Place, Option<Arc<Image>>)> {
+        self.image_of(id)
+    }
+
+    fn pass(&mut self, id: SubscriberId, image: &Image) -> Option<bool> {
+        self.pass_image(id, image)
+    }
+
+    fn keep(&mut self, id: SubscriberId, image: &Arc<Image>) {
+        self.keep_image(id, image);
     }
 
     fn heard_at(&mut self, id: SubscriberId) -> Option<Instant> {

@@ -1,21 +1,23 @@
 //! One type of one delta stream.
 
+mod additions;
 mod held;
 mod located;
+mod puts;
 mod requests;
 mod unacked;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use xdstp_cache::{Pull, Pulled, Removals, Version};
+use xdstp_cache::{Removals, Version};
 use xdstp_uri::ResourceName;
 
 use crate::server::session::counts::Counts;
-use crate::server::session::delta::unacked::{Puts, Unacked};
+use crate::server::session::delta::puts::Puts;
+use crate::server::session::delta::unacked::Unacked;
 use crate::server::session::odd::{Odd, name_of};
 use crate::server::session::outgoing::{BUDGET, Outgoing, Tells};
-use crate::server::session::reference::Reference;
 use crate::server::session::spelling::Spelling;
 use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
@@ -48,6 +50,8 @@ pub(crate) struct Delta {
     /// (rule 106).
     holds: HashSet<ResourceName>,
     absent_by_alias: bool,
+    /// It has not been sent all of a collection that it asked for.
+    comes_to_collection: bool,
     counts: Counts,
     dialect: Dialect,
 }
@@ -56,6 +60,10 @@ pub(crate) struct Delta {
 #[derive(Default)]
 struct Named {
     puts: Puts,
+    /// One of them lives for a time.
+    lives: bool,
+    /// How many bytes of the heads are of them, where something else comes behind.
+    additions: Option<usize>,
     /// Kept only where somebody has to know what is gone.
     gone: Vec<ResourceName>,
 }
@@ -76,6 +84,7 @@ impl Delta {
             refuses: false,
             holds: HashSet::new(),
             absent_by_alias: rule.absent_by_alias,
+            comes_to_collection: false,
             counts: Counts::Both,
             dialect: Dialect::Final,
         }
@@ -177,51 +186,6 @@ impl Delta {
         let version = version.as_ref().map(Version::as_str);
         self.subscriber.close(&mut transmit, Protocol::Delta, version, nonce, outgoing);
         Some(transmit)
-    }
-
-    /// What the client has not been sent, as much as one response takes.
-    fn pull(
-        &mut self,
-        transmit: &mut Transmit,
-        named: &mut Named,
-        removals: Removals,
-        outgoing: &mut Outgoing<'_>,
-        source: &mut impl Source,
-    ) -> Pulled {
-        let crossed = self.unacked.is_crossed();
-        let Self { subscriber, spelling, holds, .. } = self;
-        let Subscriber { id, refreshes, refused, .. } = subscriber;
-        let (now, with_ttl, told) = (outgoing.now, outgoing.features.ttl, outgoing.told());
-        let (rule, references) = (outgoing.rule, &mut *outgoing.references);
-        source.pull(*id, removals, &mut |pull| {
-            match pull {
-                Pull::Put { name, resource, .. } => {
-                    let ttl = resource.value.remaining_ttl(now).filter(|_| with_ttl);
-                    transmit.push_delta(spelling.of(name), resource, ttl);
-                    refreshes.put(told, name, &resource.version, ttl);
-                    named.puts.push(name.clone());
-                    if rule.absent_by_alias {
-                        holds.insert(name.clone());
-                    }
-                    Reference::collect(rule, &resource.value, references);
-                }
-                Pull::Removed { name, .. } => {
-                    let own = spelling.of(name);
-                    if rule.absent_by_alias && !holds.remove(name) && !name.is_glob() {
-                        transmit.push_absent_alias(own);
-                    } else {
-                        transmit.push_removed(own);
-                    }
-                    refreshes.forget(name);
-                    refused.forget(name);
-                    if crossed {
-                        named.gone.push(name.clone());
-                    }
-                }
-                _ => {}
-            }
-            if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })
     }
 
     /// Texts that are no names.

@@ -6,7 +6,7 @@ use crate::frame::Frame;
 use crate::types::TypeRule;
 
 /// A name that a resource refers to.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
     pub(crate) type_url: TypeUrl,
     pub(crate) name: String,

@@ -137,6 +137,10 @@ impl Refreshes {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.told.is_empty()
+    }
+
     pub(crate) fn next(&self) -> Option<Instant> {
         self.due.next()
     }

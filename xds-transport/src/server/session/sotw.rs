@@ -176,7 +176,6 @@ impl Sotw {
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
         let Names::Listed(listed, encoded) = names else { return Ok(()) };
-        self.running.invalidate();
         self.asks = true;
         let (mut less, plain) = self.change_locators(type_url, &request.resource_locators, room, source)?;
         // Without parameters a locator is a name like others.
@@ -189,7 +188,9 @@ impl Sotw {
             Names::Listed(&all, None)
         };
         let has_legacy = rule.legacy_wildcard && !self.locators.were_ever();
-        less |= self.wanted.change(self.subscriber.id, &names, room, has_legacy, source)?;
+        let change = self.wanted.change(self.subscriber.id, &names, room, has_legacy, source)?;
+        less |= change.less;
+        self.running.ask(&change.before, &self.wanted.names);
         if less {
             self.resumed.as_mut().map(String::clear);
         }

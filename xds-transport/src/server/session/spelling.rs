@@ -42,6 +42,11 @@ impl Spelling {
         weight(text) - 1
     }
 
+    /// Whether the client writes all names canonically.
+    pub(crate) fn is_canonical(&self) -> bool {
+        self.texts.is_empty()
+    }
+
     /// The name as the client writes it.
     pub(crate) fn of<'a>(&'a self, name: &'a ResourceName) -> &'a str {
         self.texts.get(name).map_or(name.as_str(), |text| text)

@@ -52,6 +52,21 @@ macro_rules! forward {
             Source::took(&mut $source, id, took);
         }
 
+        fn image(
+            &mut $this,
+            id: SubscriberId,
+        ) -> Option<(xdstp_cache::Place, Option<std::sync::Arc<crate::server::Image>>)> {
+            Source::image(&mut $source, id)
+        }
+
+        fn pass(&mut $this, id: SubscriberId, image: &crate::server::Image) -> Option<bool> {
+            Source::pass(&mut $source, id, image)
+        }
+
+        fn keep(&mut $this, id: SubscriberId, image: &std::sync::Arc<crate::server::Image>) {
+            Source::keep(&mut $source, id, image);
+        }
+
         fn covers(&$this, id: SubscriberId, name: &ResourceName) -> bool {
             Source::covers(&$source, id, name)
         }

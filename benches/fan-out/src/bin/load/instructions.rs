@@ -18,6 +18,7 @@ struct Load {
     resources: usize,
     rounds: u64,
     exact: bool,
+    protocol: Protocol,
 }
 
 /// What the second load has more than the first is what is counted.
@@ -30,12 +31,14 @@ struct Part {
     goal: Option<f64>,
 }
 
-static PARTS: [Part; 4] = {
-    let update = Load { clients: 100, resources: 100, rounds: 20, exact: false };
-    let state = Load { clients: 2, resources: 1000, rounds: 0, exact: false };
+static PARTS: [Part; 5] = {
+    let update = Load { clients: 100, resources: 100, rounds: 20, exact: false, protocol: Protocol::Delta };
+    let state = Load { clients: 2, resources: 1000, rounds: 0, ..update };
     let more = Load { clients: 12, ..state };
-    let origin = Load { clients: 1, resources: 1000, rounds: 0, exact: false };
+    let origin = Load { clients: 1, ..state };
     let [named, more_named] = [Load { exact: true, ..state }, Load { exact: true, ..more }];
+    let [sotw, more_sotw] =
+        [Load { protocol: Protocol::Sotw, ..named }, Load { protocol: Protocol::Sotw, ..more_named }];
     [
         Part {
             what: "an update, with its ACK",
@@ -43,8 +46,9 @@ static PARTS: [Part; 4] = {
             times: 100 * 100,
             goal: Some(18_000.0),
         },
-        Part { what: "a resource of an initial state", loads: [state, more], times: 10 * 1000, goal: None },
+        Part { what: "a resource of an initial state", loads: [state, more], times: 10 * 1000, goal: Some(1000.0) },
         Part { what: "the same, each asked for by its name", loads: [named, more_named], times: 10 * 1000, goal: None },
+        Part { what: "and over SotW", loads: [sotw, more_sotw], times: 10 * 1000, goal: None },
         Part {
             what: "a resource applied, and served once",
             loads: [origin, Load { resources: 3000, ..origin }],
@@ -84,7 +88,9 @@ impl Instructions {
             if self.goals && goal.is_none() {
                 continue;
             }
-            for &kind in kinds {
+            // The usual server of tonic is one of delta alone.
+            let serves = |kind: &&Kind| **kind != Kind::Tonic || first.protocol == Protocol::Delta;
+            for &kind in kinds.iter().filter(serves) {
                 let goal = goal.filter(|_| kind == Kind::Relay);
                 let counts = if goal.is_some() { COUNTS } else { 1 };
                 let (least, more) = (self.least(kind, *first, counts).await?, self.least(kind, *second, counts).await?);
@@ -108,14 +114,14 @@ impl Instructions {
 
     /// The instructions of a server from its start to its end.
     async fn count(&self, kind: Kind, load: Load) -> Result<f64, Error> {
-        let Load { clients: count, resources, rounds, exact } = load;
+        let Load { clients: count, resources, rounds, exact, protocol } = load;
         let interest = Naming::Pool.collections();
         let mut origin = Origin::start(resources, Naming::Pool)?;
         let counts = std::env::temp_dir().join(format!("fan-out-{}.callgrind", std::process::id()));
         let out = format!("--callgrind-out-file={}", counts.display());
         let launcher = ["valgrind", "--quiet", "--tool=callgrind", &out].map(str::to_owned);
         let server = self.programs.start_in(&launcher, kind, origin.address, Naming::Pool, &interest)?;
-        let clients = Clients::new(server.address, Protocol::Delta, Naming::Pool.interest(resources, exact));
+        let clients = Clients::new(server.address, protocol, Naming::Pool.interest(resources, exact));
         clients.connect(count, resources).await?;
         for round in 1..=rounds {
             clients.expect(round, count);

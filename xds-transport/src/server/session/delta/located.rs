@@ -12,7 +12,7 @@ use crate::Protocol;
 use crate::frame;
 use crate::server::error::ProtocolError;
 use crate::server::session::counts::Counts;
-use crate::server::session::delta::unacked::Puts;
+use crate::server::session::delta::puts::Puts;
 use crate::server::session::located::{Located, Tell};
 use crate::server::session::odd::{name_of, no_locator};
 use crate::server::session::outgoing::{BUDGET, Outgoing};

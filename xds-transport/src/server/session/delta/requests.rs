@@ -35,6 +35,7 @@ impl Delta {
         if rule.legacy_wildcard && names.is_empty() && request.resource_locators_subscribe.is_empty() {
             source.subscribe(session.subscriber.id, &Interest::Wildcard);
             (session.wildcard, session.refuses) = (true, session.no_wildcard);
+            session.comes_to_collection = true;
         }
         let held = session.held_by(request);
         let opened = room
@@ -152,7 +153,7 @@ impl Delta {
             if error.is_some() {
                 subscriber.refreshes.refused(now, nonce, resources);
                 subscriber.located.iter_mut().for_each(|located| located.was_refused(now, nonce, resources));
-                subscriber.refused.refuse(nonce, puts);
+                subscriber.refused.refuse(nonce, puts.into_names());
             } else {
                 subscriber.refreshes.accepted(nonce);
                 subscriber.located.iter_mut().for_each(|located| located.accepted(nonce));
@@ -246,6 +247,7 @@ impl Delta {
             return;
         }
         let new = source.subscribe(self.subscriber.id, &interest);
+        self.comes_to_collection |= interest.is_collection();
         if !new && interest.is_collection() {
             again.insert(interest.clone());
         }

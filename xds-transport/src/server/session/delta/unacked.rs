@@ -3,12 +3,11 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
-use smallvec::SmallVec;
 use xdstp_cache::{Interest, Version};
 use xdstp_uri::ResourceName;
 
 use crate::server::nonce;
-use crate::server::transmit::SPARE;
+use crate::server::session::delta::puts::Puts;
 
 #[derive(Default)]
 pub(crate) struct Unacked {
@@ -18,9 +17,6 @@ pub(crate) struct Unacked {
     /// While a request is read: what was left of the responses that it answers.
     answered: Vec<ResourceName>,
 }
-
-/// Most updates put one.
-pub(crate) type Puts = SmallVec<[ResourceName; 1]>;
 
 /// A response.
 pub(crate) struct Sent {
@@ -50,9 +46,7 @@ impl Unacked {
     /// A response was sent, with these and perhaps more resources.
     pub(crate) fn push(&mut self, (nonce, at): (u64, Instant), resources: u32, mut names: Puts) {
         // It may stay for as long as a slow reader takes.
-        if names.capacity() > names.len() + SPARE {
-            names.shrink_to_fit();
-        }
+        names.give_back();
         self.sent.push_back(Sent { nonce, at, resources, puts: names, left: Vec::new() });
     }
 

@@ -33,7 +33,7 @@ impl Sotw {
                     offered.put(name);
                 }
                 Pull::Removed { name, .. } => {
-                    running.remove(name);
+                    running.remove(name, &wanted.names);
                     refused.forget(name);
                 }
                 _ => {}

@@ -34,6 +34,11 @@ impl TypeHash {
     fn subtract(&mut self, name: &ResourceName, version: &Version) {
         self.0 = self.0.wrapping_sub(share(name, version));
     }
+
+    fn change(&mut self, name: &ResourceName, before: Option<&Version>, version: &Version) {
+        before.into_iter().for_each(|before| self.subtract(name, before));
+        self.add(name, version);
+    }
 }
 
 /// The hash of what one session is interested in, moved by what changes: to tell a client of many names one of them
@@ -41,10 +46,12 @@ impl TypeHash {
 #[derive(Default)]
 pub(crate) struct RunningHash {
     sum: TypeHash,
-    /// What is in the sum.
-    versions: HashMap<ResourceName, Version>,
-    /// Some of it was asked for by an alias, or as a member.
-    others: bool,
+    /// What is in the sum: of each name that is asked for, in their order. There are none before it is summed up.
+    versions: Vec<Option<Version>>,
+    /// And of names that are not asked for: what has an alias that is, or is a member.
+    others: HashMap<ResourceName, Version>,
+    /// Where a name is looked for first: most come in the order that they were asked for.
+    next: usize,
     /// Not every change was noted.
     stale: bool,
     /// It has what was not told then.
@@ -54,33 +61,68 @@ pub(crate) struct RunningHash {
 }
 
 impl RunningHash {
-    /// A resource was sent to who asked for `names`, which are in order.
+    /// A resource was sent to who asks for `names`, which are in order.
     pub(crate) fn put(&mut self, name: &ResourceName, version: &Version, names: &[ResourceName]) {
         // Or all of it is to be summed up.
         if self.stale {
             return;
         }
-        match self.versions.get_mut(name) {
-            Some(before) if before == version => return,
-            Some(before) => {
-                self.sum.subtract(name, before);
-                self.sum.add(name, version);
-                *before = version.clone();
+        let before = match self.position(name, names) {
+            Some(at) => {
+                if self.versions.len() < names.len() {
+                    self.versions.resize(names.len(), None);
+                }
+                let Some(before) = self.versions.get_mut(at).filter(|before| before.as_ref() != Some(version)) else {
+                    return;
+                };
+                before.replace(version.clone())
             }
-            None => {
-                self.sum.add(name, version);
-                self.versions.insert(name.clone(), version.clone());
-            }
-        }
-        self.others |= names.binary_search(name).is_err();
+            None if self.others.get(name) == Some(version) => return,
+            None => self.others.insert(name.clone(), version.clone()),
+        };
+        self.sum.change(name, before.as_ref(), version);
     }
 
-    pub(crate) fn remove(&mut self, name: &ResourceName) {
-        match self.versions.remove(name) {
+    pub(crate) fn remove(&mut self, name: &ResourceName, names: &[ResourceName]) {
+        if self.stale {
+            return;
+        }
+        let listed = self.position(name, names).and_then(|at| self.versions.get_mut(at)?.take());
+        match listed.or_else(|| self.others.remove(name)) {
             Some(before) => self.sum.subtract(name, &before),
             // It may be an alias of what is in the sum.
-            None => self.stale |= self.others,
+            None => self.stale = !self.others.is_empty(),
         }
+    }
+
+    /// The client asks for `names` from now on, and asked for those `before`. Both are in order.
+    pub(crate) fn ask(&mut self, before: &[ResourceName], names: &[ResourceName]) {
+        self.stale = true;
+        if self.versions.is_empty() {
+            return;
+        }
+        let mut known = before.iter().zip(std::mem::take(&mut self.versions)).peekable();
+        self.versions.reserve_exact(names.len());
+        for name in names {
+            while let Some((left, version)) = known.next_if(|(known, _)| *known < name) {
+                version.into_iter().for_each(|version| self.sum.subtract(left, &version));
+            }
+            let version = known.next_if(|(known, _)| *known == name).and_then(|(_, version)| version);
+            self.versions.push(version);
+        }
+        for (left, version) in known {
+            version.into_iter().for_each(|version| self.sum.subtract(left, &version));
+        }
+    }
+
+    /// Where a name is among those that are asked for.
+    fn position(&mut self, name: &ResourceName, names: &[ResourceName]) -> Option<usize> {
+        let at = match names.get(self.next) {
+            Some(next) if next == name => self.next,
+            _ => names.binary_search(name).ok()?,
+        };
+        self.next = at + 1;
+        Some(at)
     }
 
     /// More is to be told than was noted, or all is by now: where the source did not change since the last part, that has
@@ -88,11 +130,6 @@ impl RunningHash {
     pub(crate) fn told(&mut self, all: bool, at: Option<u64>) {
         let was_ahead = std::mem::replace(&mut self.ahead, !all);
         self.stale |= (was_ahead || !all) && (at.is_none() || at != self.at);
-    }
-
-    /// More changed than was noted.
-    pub(crate) fn invalidate(&mut self) {
-        self.stale = true;
     }
 
     /// No version is computed for now.
@@ -103,21 +140,25 @@ impl RunningHash {
     pub(crate) fn of(&mut self, id: SubscriberId, names: &[ResourceName], source: &mut impl Source) -> TypeHash {
         if std::mem::take(&mut self.stale) {
             self.at = source.changes(id);
-            let mut before = std::mem::take(&mut self.versions);
-            self.versions.reserve(names.len());
-            // Names are mostly visited in the order that they were asked for.
-            let mut next = names.iter();
+            let (mut listed, mut others) = (std::mem::take(&mut self.versions), std::mem::take(&mut self.others));
+            self.versions.resize(names.len(), None);
+            self.next = 0;
             source.visit(id, &mut |name, resource| {
-                self.others |= next.next() != Some(name) && names.binary_search(name).is_err();
                 let version = &resource.version;
-                let known = if before.is_empty() { None } else { before.remove(name) };
+                let at = self.position(name, names);
+                let known = at.and_then(|at| listed.get_mut(at)?.take());
+                // It may not have been asked for before.
+                let known = known.or_else(|| if others.is_empty() { None } else { others.remove(name) });
                 if known.as_ref() != Some(version) {
-                    self.sum.add(name, version);
-                    known.inspect(|known| self.sum.subtract(name, known));
+                    self.sum.change(name, known.as_ref(), version);
                 }
-                self.versions.insert(name.clone(), version.clone());
+                match at.and_then(|at| self.versions.get_mut(at)) {
+                    Some(place) => *place = Some(version.clone()),
+                    None => _ = self.others.insert(name.clone(), version.clone()),
+                }
             });
-            before.iter().for_each(|(name, version)| self.sum.subtract(name, version));
+            let left = names.iter().zip(&listed).filter_map(|(name, version)| Some((name, version.as_ref()?)));
+            left.chain(&others).for_each(|(name, version)| self.sum.subtract(name, version));
         }
         self.sum
     }
@@ -135,13 +176,18 @@ impl fmt::Display for TypeHash {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
     use std::time::Instant;
 
     use bytes::Bytes;
-    use xdstp_cache::{Cache, Interest, Options, Resource, TypeUrl};
+    use proptest::prelude::*;
+    use xdstp_cache::{Cache, Interest, Options, Pull, Removals, Resource, TypeUrl};
 
     use super::*;
     use crate::Frame;
+
+    /// The last of them is what one asks for that is not among `names`: a glob's member.
+    const NAMES: [&str; 5] = ["a", "b", "c", "d", "xdstp://x/T/d/1"];
 
     struct World {
         cache: Cache<Frame>,
@@ -165,6 +211,46 @@ mod tests {
             let mut edit = self.cache.edit(self.now);
             edit.put(&self.routes, &name.parse().unwrap(), resource);
             let _ = edit.finish();
+        }
+
+        fn remove(&mut self, name: &str) {
+            let mut edit = self.cache.edit(self.now);
+            edit.remove(&self.routes, &name.parse().unwrap());
+            let _ = edit.finish();
+        }
+
+        /// Asks for names by their bits, instead of those before, and for a glob.
+        fn ask(&mut self, before: &[ResourceName], asked: u8) -> Vec<ResourceName> {
+            let bits = NAMES.iter().enumerate().filter(|(at, _)| asked >> at & 1 != 0);
+            let names: Vec<ResourceName> = bits.map(|(_, name)| name.parse().unwrap()).collect();
+            for name in before.iter().filter(|name| !names.contains(name)) {
+                self.cache.unsubscribe(self.id, &Interest::Name(name.clone()));
+            }
+            for name in names.iter().filter(|name| !before.contains(name)) {
+                self.cache.subscribe(self.id, &Interest::Name(name.clone()));
+            }
+            let glob = Interest::Name("xdstp://x/T/d/*".parse().unwrap());
+            match asked < 128 {
+                true => _ = self.cache.unsubscribe(self.id, &glob),
+                false => _ = self.cache.subscribe(self.id, &glob),
+            }
+            names
+        }
+
+        /// What is new is noted, up to so much.
+        fn tell(&mut self, running: &mut RunningHash, names: &[ResourceName], most: usize) {
+            let mut left = most;
+            let pulled = self.cache.pull(self.id, Removals::Include, &mut |pull| {
+                match pull {
+                    Pull::Put { name, resource, .. } => running.put(name, &resource.version, names),
+                    Pull::Removed { name, .. } => running.remove(name, names),
+                    _ => {}
+                }
+                left -= 1;
+                if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            let all = !pulled.more && !self.cache.has_work(self.id);
+            running.told(all, Some(self.cache.changes()));
         }
 
         fn of(&mut self, running: &mut RunningHash) -> TypeHash {
@@ -222,5 +308,38 @@ mod tests {
         let _ = edit.finish();
         running.told(true, Some(world.cache.changes()));
         assert_eq!(world.of(&mut running), sum(&[("a", "1")]));
+    }
+
+    proptest! {
+        /// It is what it would be if all were summed up anew, whatever was noted of it.
+        #[test]
+        fn rule_033_the_sum_is_of_what_is_there_whatever_is_asked_for_and_changed(
+            steps in proptest::collection::vec((0..5_u8, 0..NAMES.len(), any::<u8>()), 1..40),
+        ) {
+            let mut world = World::new();
+            world.cache.unsubscribe(world.id, &Interest::Wildcard);
+            let (mut running, mut names) = (RunningHash::default(), Vec::new());
+            for (step, at, asked) in steps {
+                let name = NAMES[at];
+                match step {
+                    0 => world.put(name, &asked.to_string()),
+                    1 => world.remove(name),
+                    2 => {
+                        let asks = world.ask(&names, asked);
+                        let before = std::mem::replace(&mut names, asks);
+                        running.ask(&before, &names);
+                    }
+                    3 => {
+                        // A part of what is new, or all of it.
+                        world.tell(&mut running, &names, usize::from(asked % 3) + 1);
+                    }
+                    _ => {
+                        world.tell(&mut running, &names, usize::MAX);
+                        let anew = RunningHash { stale: true, ..RunningHash::default() }.of(world.id, &names, &mut world.cache);
+                        prop_assert_eq!(running.of(world.id, &names, &mut world.cache), anew);
+                    }
+                }
+            }
+        }
     }
 }

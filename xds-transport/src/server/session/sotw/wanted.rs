@@ -22,6 +22,15 @@ pub(crate) enum Names<'a> {
     Listed(&'a [&'a str], Option<&'a [u8]>),
 }
 
+/// What a request changed.
+#[derive(Default)]
+pub(crate) struct Change {
+    /// Something is wanted no more.
+    pub(crate) less: bool,
+    /// The names before it, in their order.
+    pub(crate) before: Vec<ResourceName>,
+}
+
 /// The subscription of one session.
 #[derive(Default)]
 pub(crate) struct Wanted {
@@ -49,7 +58,7 @@ struct Fingerprint {
 
 impl Wanted {
     /// Rule 43: the list is what is wanted from now on, and `*` in it is everything. Rule 46: of the types without a
-    /// legacy wildcard an empty list is nothing, from the first request on. Whether anything is wanted no more.
+    /// legacy wildcard an empty list is nothing, from the first request on.
     ///
     /// # Errors
     /// When there is no room for as many names: the stream is over then.
@@ -60,8 +69,8 @@ impl Wanted {
         room: Room,
         has_legacy_wildcard: bool,
         source: &mut impl Source,
-    ) -> Result<bool, ProtocolError> {
-        let Names::Listed(requested, encoded) = requested else { return Ok(false) };
+    ) -> Result<Change, ProtocolError> {
+        let Names::Listed(requested, encoded) = requested else { return Ok(Change::default()) };
         self.last.note(*encoded);
         self.ever_named |= !requested.is_empty();
         let legacy = requested.is_empty() && has_legacy_wildcard && !self.ever_named;
@@ -101,8 +110,8 @@ impl Wanted {
             self.untold.insert(text.clone());
         }
         self.malformed = malformed;
-        (self.names, self.wildcard, self.weight) = (names, wildcard, weight);
-        Ok(less)
+        (self.wildcard, self.weight) = (wildcard, weight);
+        Ok(Change { less, before: std::mem::replace(&mut self.names, names) })
     }
 
     /// Whether a list of names is the last one again.
