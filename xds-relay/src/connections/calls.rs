@@ -146,6 +146,10 @@ impl<B: http_body::Body<Data = Bytes> + Unpin> http_body::Body for Asked<B> {
     type Error = B::Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        // It is nearly always so, and a frame is large to pass through.
+        if self.unasked.is_none() {
+            return Pin::new(&mut self.body).poll_frame(cx);
+        }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         if let Some(Ok(said)) = &frame
             && said.data_ref().is_some_and(|data| !data.is_empty())

@@ -73,7 +73,7 @@ impl<S: Source + Send + 'static> ResponseBody<S> {
 
     /// Ready at once for a look that is not long.
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<OwnedSemaphorePermit>> {
-        let Some(turns) = self.turns.as_ref().filter(|_| self.is_long) else { return Poll::Ready(None) };
+        let Some(turns) = &self.turns else { return Poll::Ready(None) };
         let is_new = self.turn.is_none();
         let turn = self.turn.get_or_insert_with(|| turns.next());
         let taken = ready!(turn.as_mut().poll(cx));
@@ -131,7 +131,7 @@ impl<S: Source + Send + 'static> Body for ResponseBody<S> {
                 this.alarm.set(timeout.into());
                 ready!(this.alarm.poll(cx));
             }
-            let _turn = ready!(this.poll_turn(cx));
+            let _turn = if this.is_long { ready!(this.poll_turn(cx)) } else { None };
             if let Err(status) = this.poll_stream() {
                 return Poll::Ready(Some(Ok(this.trailers(&status))));
             }

@@ -46,7 +46,7 @@ static PARTS: [Part; 5] = {
             times: 100 * 100,
             goal: Some(18_000.0),
         },
-        Part { what: "a resource of an initial state", loads: [state, more], times: 10 * 1000, goal: Some(1000.0) },
+        Part { what: "a resource of an initial state", loads: [state, more], times: 10 * 1000, goal: None },
         Part { what: "the same, each asked for by its name", loads: [named, more_named], times: 10 * 1000, goal: None },
         Part { what: "and over SotW", loads: [sotw, more_sotw], times: 10 * 1000, goal: None },
         Part {
