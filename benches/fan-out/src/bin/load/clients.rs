@@ -54,6 +54,8 @@ pub(crate) struct Clients {
     /// Every client is another node, of one cluster.
     distinct: bool,
     reading: Reading,
+    /// Whether streams are to be ended by the server, each with a status: that counts as what is to arrive.
+    until_ended: bool,
     /// What it is spoken to with, if not in clear text.
     tls: Option<TlsConnector>,
     running: Mutex<JoinSet<()>>,
@@ -92,6 +94,7 @@ impl Clients {
             answers,
             distinct: false,
             reading: Reading::All,
+            until_ended: false,
             tls: None,
             running: Mutex::default(),
             opened: AtomicU64::new(0),
@@ -124,6 +127,11 @@ impl Clients {
     /// Has clients read so much.
     pub(crate) fn reading(self, reading: Reading) -> Self {
         Self { reading, ..self }
+    }
+
+    /// Has clients expect that the server ends their streams.
+    pub(crate) fn until_ended(self) -> Self {
+        Self { until_ended: true, ..self }
     }
 
     /// Has clients speak TLS.
@@ -159,6 +167,11 @@ impl Clients {
     /// From now on, `updates` updates of version `round` are to arrive.
     pub(crate) fn expect(&self, round: u64, updates: usize) {
         self.progress.expect(round, updates);
+    }
+
+    /// How much of what is expected has not arrived.
+    pub(crate) fn pending(&self) -> usize {
+        self.progress.pending.load(Ordering::Acquire).try_into().unwrap_or(0)
     }
 
     /// Returns when all that was expected has arrived.
@@ -225,6 +238,7 @@ impl Clients {
         requests.send_data(self.answers.first(&self.node()), false)?;
         let body = response.await?.into_body();
         let (progress, answers, reading) = (self.progress.clone(), self.answers.clone(), self.reading);
+        let until_ended = self.until_ended;
         self.run(async move {
             // The connection lives as long as something can send on it.
             let _http2 = http2;
@@ -235,11 +249,15 @@ impl Clients {
                 let _unread = (body, requests);
                 return std::future::pending().await;
             }
-            let error = match receive(body, requests, &answers, &progress).await {
-                Ok(()) => "a server ended a stream".into(),
-                Err(error) => error,
+            let ended = match receive(body, requests, &answers, &progress).await {
+                Ok(true) if until_ended => progress.count(1),
+                Ok(true) => Err("a server ended a stream".into()),
+                Ok(false) => Err("a server ended a stream without a status".into()),
+                Err(error) => Err(error),
             };
-            progress.fail(error);
+            if let Err(error) = ended {
+                progress.fail(error);
+            }
         });
         Ok(())
     }
@@ -272,12 +290,13 @@ impl Progress {
     }
 }
 
+/// Reads a stream to its end: whether that has a status.
 async fn receive(
     mut body: RecvStream,
     mut requests: SendStream<Bytes>,
     answers: &Answers,
     progress: &Progress,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let mut partial = BytesMut::new();
     while let Some(data) = body.data().await {
         let mut data = data?;
@@ -294,7 +313,7 @@ async fn receive(
             partial = BytesMut::new();
         }
     }
-    Ok(())
+    Ok(body.trailers().await?.is_some_and(|trailers| trailers.contains_key("grpc-status")))
 }
 
 impl Answers {

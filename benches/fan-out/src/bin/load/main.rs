@@ -4,6 +4,7 @@ mod apply;
 mod arrivals;
 mod certificate;
 mod clients;
+mod drain;
 mod hostile;
 mod instructions;
 mod kept;
@@ -25,6 +26,7 @@ use fan_out::content::Naming;
 use crate::apply::Apply;
 use crate::arrivals::Arrivals;
 use crate::clients::Protocol;
+use crate::drain::Drain;
 use crate::hostile::Hostile;
 use crate::instructions::Instructions;
 use crate::kept::Kept;
@@ -57,6 +59,8 @@ enum Command {
     Memory(Memory),
     /// Measures what TLS costs, beside clear text, and prints two tables.
     Secured(Secured),
+    /// Measures how a relay ends the streams of a fleet as it shuts down, prints a table, and fails where one is cut off.
+    Drain(Drain),
     /// Measures two tiers of relays before a fleet, and prints a table.
     Tree(Tree),
     /// Serves one collection and changes it as standard input says.
@@ -104,6 +108,7 @@ async fn main() -> Result<(), Error> {
         Command::Kept(kept) => kept.run().await,
         Command::Memory(memory) => memory.run().await,
         Command::Secured(secured) => secured.run().await,
+        Command::Drain(drain) => drain.run().await,
         Command::Tree(tree) => tree.run().await,
         Command::Origin { resources, naming, listen } => origin::serve(resources, naming, listen).await,
         Command::Measure(measure) => measure.run().await,

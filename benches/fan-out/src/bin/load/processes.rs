@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
@@ -223,11 +223,21 @@ impl Server {
     }
 
     /// Asks the process to end, and waits until it has.
-    pub(crate) fn terminate(mut self) -> Result<(), Error> {
-        let child = &mut self.process.child;
-        Command::new("kill").arg(child.id().to_string()).status()?;
-        child.wait()?;
+    pub(crate) fn terminate(self) -> Result<(), Error> {
+        self.tell_to_end()?;
+        self.ended()?;
         Ok(())
+    }
+
+    /// Asks the process to end.
+    pub(crate) fn tell_to_end(&self) -> Result<(), Error> {
+        Command::new("kill").arg(self.process.child.id().to_string()).status()?;
+        Ok(())
+    }
+
+    /// Waits until the process has ended.
+    pub(crate) fn ended(mut self) -> Result<ExitStatus, Error> {
+        Ok(self.process.child.wait()?)
     }
 
     /// Resident memory, in KiB.
