@@ -20,7 +20,7 @@ usage: cargo xtask descriptor|package [--check]
   house                 fail unless files and functions are short, and no two files need each other
   package               write the lists of what each package holds, in ci/package
   package --check       fail unless each package holds what its list says, and its README is one for the registry
-  sbom                  print what the relay is made of, with these features beside the default ones (CycloneDX)
+  sbom                  print what the image is made of, with these features of the relay beside the default ones (CycloneDX)
 ";
 
 fn main() -> ExitCode {
@@ -31,8 +31,8 @@ fn main() -> ExitCode {
         ["house"] => house::check(),
         ["package"] => package::write(),
         ["package", "--check"] => package::check(),
-        ["sbom"] => sbom::of_relay(""),
-        ["sbom", features] => sbom::of_relay(features),
+        ["sbom"] => sbom::of_image(""),
+        ["sbom", features] => sbom::of_image(features),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

@@ -1,5 +1,5 @@
-//! What the relay is made of, as CycloneDX says it: the packages that are linked into the program, with their licences, checksums
-//! and dependencies. Without a time or a number of its own, so that the same sources say the same.
+//! What the image is made of, as CycloneDX says it: the packages that are linked into the relay and the tool, with their licences,
+//! checksums and dependencies. Without a time or a number of its own, so that the same sources say the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -9,14 +9,18 @@ use serde_json::{Value, json};
 
 use crate::workspace;
 
+/// Whom the document is about, and whom it is with.
 const PROGRAM: &str = "xds-relay";
+const TOOL: &str = "xds-cli";
 
 /// The document, of a relay with these features more than the default ones, as it runs on Linux.
-pub(crate) fn of_relay(features: &str) -> Result<String, Box<dyn Error>> {
+pub(crate) fn of_image(features: &str) -> Result<String, Box<dyn Error>> {
     let kinds = "no-build,no-dev,no-proc-macro";
     let target = "x86_64-unknown-linux-gnu";
-    let mut tree = vec!["tree", "--locked", "--package", PROGRAM, "--edges", kinds, "--target", target];
-    tree.extend(["--prefix", "depth", "--format", "|{p}|{l}", "--features", features]);
+    let mut tree = vec!["tree", "--locked", "--package", PROGRAM, "--package", TOOL, "--edges", kinds, "--target", target];
+    let features: Vec<_> = features.split_terminator(',').map(|feature| format!("{PROGRAM}/{feature}")).collect();
+    let features = features.join(",");
+    tree.extend(["--prefix", "depth", "--format", "|{p}|{l}", "--features", &features]);
     let packages = packages(&workspace::cargo(&tree)?)?;
     let checksums = checksums(&fs::read_to_string(workspace::root().join("Cargo.lock"))?);
     Ok(format!("{:#}", document(&packages, &checksums)?))
@@ -85,10 +89,12 @@ fn document(packages: &BTreeMap<Id, Package>, checksums: &BTreeMap<Id, String>) 
         if let (Some(checksum), Some(fields)) = (checksums.get(id), component.as_object_mut()) {
             fields.insert("hashes".to_owned(), json!([{ "alg": "SHA-256", "content": checksum }]));
         }
+        if [PROGRAM, TOOL].contains(&id.0.as_str())
+            && let Some(fields) = component.as_object_mut()
+        {
+            fields.insert("type".to_owned(), json!("application"));
+        }
         if id.0 == PROGRAM {
-            if let Some(fields) = component.as_object_mut() {
-                fields.insert("type".to_owned(), json!("application"));
-            }
             program = Some(component);
         } else {
             components.push(component);
