@@ -294,3 +294,17 @@ async fn rule_132_of_streams_of_load_reports_there_are_so_many_and_they_are_coun
     let _next = Call::open(relay.address, METHOD).await;
     origin.accept().await;
 }
+
+/// That nobody can be reached is not the client's doing, and it may need the streams that it may open for something else.
+#[tokio::test]
+async fn a_stream_that_reaches_no_origin_is_none_of_those_that_its_client_may_open() {
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let origins = format!("[{{ name: up, server: '{}' }}]", nobody.local_addr().unwrap());
+    drop(nobody);
+    let rules = "clients: [{ match: { any: true }, limits: { new_streams_per_second: 1 } }]";
+    let relay = Running::start_with(&origins, rules).await;
+    for _ in 0..3 {
+        let (code, words) = Call::open(relay.address, METHOD).await.status().await;
+        assert_eq!(code, 14, "{words}");
+    }
+}
