@@ -64,7 +64,7 @@ impl Accept for Downstream {
             }
         };
         let rule = Mutex::new(under.map(|under| under.rule));
-        let waker = Waker::from(Arc::new(WakeStream(wake)));
+        let (client, waker) = (Some(client_use.number()), Waker::from(Arc::new(WakeStream(wake))));
         let outside =
             Outside { handle, peer, shown, rules: self.rules.clone(), rule, client_use, _seen: seen, _place: place };
         let outside = Arc::new(outside);
@@ -73,7 +73,7 @@ impl Accept for Downstream {
         if !Arc::ptr_eq(&rules, &self.rules.now()) {
             outside.judge().map_err(Status::permission_denied)?;
         }
-        Ok(Accepted { source, metadata })
+        Ok(Accepted { source, metadata, client })
     }
 }
 
