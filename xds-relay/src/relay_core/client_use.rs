@@ -18,7 +18,7 @@ use crate::relay_core::identity::Identity;
 
 mod used;
 
-use self::used::{Scopes, Used, check, forget_left, kind};
+use self::used::{Scopes, Used, check, forget_left, forget_some, kind};
 
 /// Clients, for as long as there is something to count of them.
 pub(crate) struct ClientUses {
@@ -228,7 +228,7 @@ impl ClientUse {
         let mut used = lock(&self.client.used);
         if may(used.scopes(kind)).is_err() {
             drop(used);
-            forget_left(&self.client.used, federation);
+            forget_some(&self.client.used, federation, kind);
             used = lock(&self.client.used);
             // Another stream may have come first.
             may(used.scopes(kind))?;
