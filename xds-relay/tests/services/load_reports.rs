@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::Running;
@@ -307,4 +307,19 @@ async fn a_stream_that_reaches_no_origin_is_none_of_those_that_its_client_may_op
         let (code, words) = Call::open(relay.address, METHOD).await.status().await;
         assert_eq!(code, 14, "{words}");
     }
+}
+
+#[tokio::test]
+async fn a_connection_on_which_load_is_reported_makes_room_for_nobody() {
+    let origin = Origin::listen().await;
+    let origins = format!("[{{ name: up, server: '{}' }}]", origin.address());
+    let relay = Running::start_with(&origins, "limits: { connections: 1 }").await;
+    let mut call = Call::open(relay.address, METHOD).await;
+    call.sending.send_data(framed(b"the node"), false).unwrap();
+    let mut served = origin.accept().await;
+    assert!(served.receiving.message().await.unwrap().is_some());
+    let mut refused = TcpStream::connect(relay.address).await.unwrap();
+    assert_eq!(in_time(refused.read(&mut [0])).await.unwrap_or(0), 0);
+    call.sending.send_data(framed(b"load"), false).unwrap();
+    assert_eq!(served.receiving.message().await.unwrap().unwrap(), &b"load"[..]);
 }
