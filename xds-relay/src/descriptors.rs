@@ -8,7 +8,7 @@ use crate::config::Config;
 pub(crate) struct Bounds {
     /// Connections of clients.
     pub(crate) connections: usize,
-    /// Connections to origins.
+    /// Connections to origins, beside one to each server, and another for load reports.
     pub(crate) upward: usize,
     /// Node groups, each of which is a stream to its origin.
     pub(crate) groups: usize,
@@ -32,8 +32,8 @@ impl Bounds {
         descriptors.map_or(none, |descriptors| Self::within(descriptors, config))
     }
 
-    /// Of what is not for clients half is for connections to origins. Each server has one, and one for load reports; of the others
-    /// half may be full of streams of node groups, and a quarter of load reports, so that some are left for what is not counted.
+    /// Of what is not for clients half is for connections to origins. Each server has one, and one for load reports, whatever others take; of the
+    /// others half may be full of streams of node groups, and a quarter of load reports, so that some are left for what is not counted.
     fn within(descriptors: u64, config: &Config) -> Self {
         let reserved = (descriptors / RESERVED_PART).max(RESERVED);
         let connections = number(descriptors.saturating_sub(reserved).max(1));
@@ -41,14 +41,13 @@ impl Bounds {
         let all: usize = config.origins.iter().map(servers).sum();
         let default_origin = config.origin(&config.default_origin);
         let pools = all + default_origin.map_or(0, servers);
-        let upward = number(reserved / 2).max(2 * pools);
-        let spare = upward - pools;
+        let upward = number(reserved / 2).max(2 * pools) - pools;
         // A group may have a stream to each server of its origin.
         let with_servers = config.origins.iter().filter(|origin| servers(origin) > 0);
         let of_one = with_servers.map(|origin| origin.streams_per_connection.get() / servers(origin)).min();
-        let groups = of_one.map_or(usize::MAX, |of_one| (spare / 2).saturating_mul(of_one).max(1));
+        let groups = of_one.map_or(usize::MAX, |of_one| (upward / 2).saturating_mul(of_one).max(1));
         let reports = default_origin.map_or(1, |origin| origin.streams_per_connection.get());
-        let load_report_streams = (spare / 4).saturating_mul(reports).max(1);
+        let load_report_streams = (upward / 4).saturating_mul(reports).max(1);
         Self { connections, upward, groups, load_report_streams }
     }
 
@@ -107,7 +106,8 @@ mod tests {
                 let bounds = within(descriptors, origins);
                 let Bounds { connections, upward, groups, load_report_streams } = bounds;
                 let full = (groups * servers).div_ceil(streams) + load_report_streams.div_ceil(streams);
-                assert!(full + servers <= upward, "{descriptors} {origins}: {bounds:?}");
+                assert!(full <= upward, "{descriptors} {origins}: {bounds:?}");
+                let upward = upward + 2 * servers;
                 assert!(
                     connections + upward + 16 <= usize::try_from(descriptors).unwrap(),
                     "{descriptors} {origins}: {bounds:?}"

@@ -10,6 +10,7 @@ use tonic::metadata::MetadataMap;
 use xds_transport::grpc::server::{self, Accept, Accepted, Opened, Service, StreamHandle};
 use xds_transport::server::Stream;
 
+use crate::claim::Claim;
 use crate::client_rules::{ClientRules, Shown, Under, peer};
 use crate::config::ClientRule;
 use crate::lock::lock;
@@ -50,6 +51,7 @@ impl Accept for Downstream {
         let (shown, now) = (Shown::of(&opened.request), Instant::now());
         let client_use = self.counted(&shown, under.as_ref(), &peer, now)?;
         let Opened { request, protocol, wake, handle, .. } = opened;
+        let claim = request.extensions.get::<Claim>().cloned();
         let metadata = MetadataMap::from_headers(request.headers);
         let admitted = self.core.admit(now, &metadata);
         let (client_use, Admitted { metadata, seen, place, .. }) = match admitted {
@@ -64,7 +66,7 @@ impl Accept for Downstream {
             }
         };
         let rule = Mutex::new(under.map(|under| under.rule));
-        let waker = Waker::from(Arc::new(WakeStream(wake)));
+        let (client, waker) = (Some(client_use.number()), Waker::from(Arc::new(WakeStream(wake))));
         let outside =
             Outside { handle, peer, shown, rules: self.rules.clone(), rule, client_use, _seen: seen, _place: place };
         let outside = Arc::new(outside);
@@ -73,7 +75,8 @@ impl Accept for Downstream {
         if !Arc::ptr_eq(&rules, &self.rules.now()) {
             outside.judge().map_err(Status::permission_denied)?;
         }
-        Ok(Accepted { source, metadata })
+        claim.iter().for_each(Claim::is_admitted);
+        Ok(Accepted { source, metadata, client })
     }
 }
 

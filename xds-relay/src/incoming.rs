@@ -2,6 +2,7 @@
 //! nothing.
 
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker, ready};
@@ -21,10 +22,34 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Where connections are accepted.
 pub(crate) trait Listener: Unpin {
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Io>>;
+    /// What a connection is.
+    type Io: Accepted;
+
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Self::Io>>;
+}
+
+/// A connection on which nothing was said yet.
+pub(crate) trait Accepted: Unpin {
+    /// Where it comes from, as far as one client is told from others by that.
+    fn client(&self) -> Option<IpAddr>;
+
+    /// Has small messages not wait for others.
+    fn hurry(&self);
+}
+
+impl Accepted for Io {
+    fn client(&self) -> Option<IpAddr> {
+        Self::client(self)
+    }
+
+    fn hurry(&self) {
+        Self::hurry(self);
+    }
 }
 
 impl Listener for socket::Listener {
+    type Io = Io;
+
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Io>> {
         Self::poll_accept(self, cx)
     }
@@ -40,14 +65,14 @@ struct Waiting<L> {
 
 /// The connections that clients make. Where there are as many as there may be, one without a stream makes room for who comes, and where
 /// all have one who comes is closed at once.
-pub(crate) struct Incoming<L = socket::Listener> {
+pub(crate) struct Incoming<L: Listener = socket::Listener> {
     listener: L,
     next: Next<L>,
     /// The one before, until nobody waits there any more.
     left: Option<L>,
     seats: Arc<Seats>,
     /// Who waits for a seat that is given away.
-    newcomer: Option<Io>,
+    newcomer: Option<L::Io>,
     core: Arc<RelayCore>,
     pause: Option<Pin<Box<Sleep>>>,
     /// Words about it are said once.
@@ -86,7 +111,7 @@ impl<L> Clone for Next<L> {
 
 impl<L: Listener> Incoming<L> {
     /// Where somebody waits: first of all at the one that is left.
-    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Io>> {
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<L::Io>> {
         if let Some(next) = self.next.take(cx) {
             self.left = Some(std::mem::replace(&mut self.listener, next));
             self.pause = None;
@@ -100,7 +125,7 @@ impl<L: Listener> Incoming<L> {
     }
 }
 
-impl<L> Incoming<L> {
+impl<L: Listener> Incoming<L> {
     /// At most `limit` connections at a time; from `next` once there is one.
     pub(crate) fn new(listener: L, next: Next<L>, limit: usize, core: Arc<RelayCore>) -> Self {
         tracing::info!(limit, "so many connections clients may have");
@@ -111,7 +136,7 @@ impl<L> Incoming<L> {
     }
 
     /// A seat for who comes; none where all are taken for good.
-    fn poll_seat(&mut self, cx: &mut Context<'_>, io: &Io) -> Poll<Option<Seat>> {
+    fn poll_seat(&mut self, cx: &mut Context<'_>, io: &L::Io) -> Poll<Option<Seat>> {
         let core = &self.core;
         let client = (io.client(), core.part_of_one_client(self.seats.most()));
         match ready!(self.seats.poll_take(cx, client, || core.metrics().idle_connection_closed())) {
@@ -149,9 +174,9 @@ impl<L> Incoming<L> {
 
 impl<L: Listener> Stream for Incoming<L> {
     /// With its seat.
-    type Item = io::Result<(Io, Seat)>;
+    type Item = io::Result<(L::Io, Seat)>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<(Io, Seat)>>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<(L::Io, Seat)>>> {
         loop {
             if let Some(io) = self.newcomer.take() {
                 match self.poll_seat(cx, &io) {
@@ -197,30 +222,69 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
-    use crate::metrics::Metrics;
+    use crate::metrics::{Gauges, Metrics};
     use crate::relay_core::EveryNode;
 
-    /// Fails in these ways, and then has nothing to accept.
-    struct Failing(Mutex<VecDeque<io::Error>>);
+    /// Accepts these or fails, and then has nothing to accept.
+    struct Coming(Mutex<VecDeque<io::Result<From>>>);
 
-    impl Listener for Failing {
-        fn poll_accept(&self, _: &mut Context<'_>) -> Poll<io::Result<Io>> {
-            self.0.lock().unwrap().pop_front().map_or(Poll::Pending, |error| Poll::Ready(Err(error)))
+    /// A connection from there.
+    #[derive(Debug, PartialEq)]
+    struct From(Option<IpAddr>);
+
+    impl Accepted for From {
+        fn client(&self) -> Option<IpAddr> {
+            self.0
         }
+
+        fn hurry(&self) {}
+    }
+
+    impl Listener for Coming {
+        type Io = From;
+
+        fn poll_accept(&self, _: &mut Context<'_>) -> Poll<io::Result<From>> {
+            self.0.lock().unwrap().pop_front().map_or(Poll::Pending, Poll::Ready)
+        }
+    }
+
+    fn incoming(coming: impl Iterator<Item = io::Result<From>>, limit: usize) -> Incoming<Coming> {
+        let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
+        let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
+        let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
+        Incoming::new(Coming(Mutex::new(coming.collect())), Next::default(), limit, core)
     }
 
     /// How many failures are yet to come after one look, and after another a pause later.
     async fn left(failures: Vec<io::Error>) -> [usize; 2] {
-        let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
-        let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
-        let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
-        let mut incoming = Incoming::new(Failing(Mutex::new(failures.into())), Next::default(), 10, core);
+        let mut incoming = incoming(failures.into_iter().map(Err), 10);
         let mut look = async || {
             let nobody = timeout(PAUSE * 3 / 2, std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_next(cx)));
             assert!(nobody.await.is_err());
             incoming.listener.0.lock().unwrap().len()
         };
         [look().await, look().await]
+    }
+
+    /// Half of those that there may be.
+    #[test]
+    fn one_address_has_its_part_and_who_comes_from_this_machine_whatever_is_left() {
+        let [one, other] = [1, 2].map(|last| Some(IpAddr::from([10, 0, 0, last])));
+        let coming = [one, one, one, other, None, None, None, one];
+        let mut incoming = incoming(coming.into_iter().map(|from| Ok(From(from))), 5);
+        let cx = &mut Context::from_waker(Waker::noop());
+        let mut seats = Vec::new();
+        while let Poll::Ready(Some(Ok((io, seat)))) = Pin::new(&mut incoming).poll_next(cx) {
+            seat.place().begins();
+            seats.push((io.0, seat));
+        }
+        let accepted: Vec<_> = seats.iter().map(|(from, _)| *from).collect();
+        assert_eq!(accepted, [one, one, other, None, None]);
+        let metrics = incoming.core.metrics().render(&Gauges::default());
+        for (limit, refused) in [("one_client", 2), ("connections", 1)] {
+            let line = format!("xds_relay_downstream_refused_total{{limit=\"{limit}\"}} {refused}\n");
+            assert!(metrics.contains(&line), "{metrics}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

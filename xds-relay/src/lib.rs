@@ -11,6 +11,7 @@ mod causes;
 mod certificates;
 mod check;
 mod checks;
+mod claim;
 mod client_rules;
 mod client_status;
 pub mod config;

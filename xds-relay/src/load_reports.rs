@@ -24,6 +24,7 @@ use xdstp_client::upstream::{Place, Pool};
 
 use self::first_message::Begun;
 use crate::causes::with_causes;
+use crate::claim::Claim;
 use crate::client_rules::{ClientRules, Shown, Under, peer};
 use crate::drain::Moments;
 use crate::metrics::{AUDIT, Counter, Denial, LoadReportStream};
@@ -91,20 +92,29 @@ impl LoadReports {
         }
         let share = self.core.admit_load_report().map_err(|error| Status::resource_exhausted(error.to_string()))?;
         let mut ended = Ended::new(self.ended.clone());
+        let claim = reports.extensions().get::<Claim>().cloned();
         let (reports, client) = tokio::select! {
-            admitted = self.admit(reports) => {
-                let (admitted, client) = admitted?;
-                (to_origin(admitted, &self.core)?, client)
-            }
+            admitted = self.admit(reports) => admitted?,
             () = std::future::poll_fn(|cx| ended.poll(cx)) => return Err(shutting_down()),
         };
         let (answered, answer) = oneshot::channel();
         let counted = self.core.metrics().load_report_stream(&self.origin);
         let bytes = counted.up.clone();
-        let opening = self.open(reports.map(|body| Body::new(Reports { body, bytes, answer })));
-        let (response, place) = tokio::select! {
-            opened = opening => opened?,
-            () = std::future::poll_fn(|cx| ended.poll(cx)) => return Err(shutting_down()),
+        let opening = async {
+            let reports = to_origin(reports, &self.core)?;
+            claim.iter().for_each(Claim::is_admitted);
+            self.open(reports.map(|body| Body::new(Reports { body, bytes, answer }))).await
+        };
+        let opened = tokio::select! {
+            opened = opening => opened,
+            () = std::future::poll_fn(|cx| ended.poll(cx)) => Err(shutting_down()),
+        };
+        let (response, place) = match opened {
+            Ok(opened) => opened,
+            Err(refused) => {
+                client.undo(Instant::now());
+                return Err(refused);
+            }
         };
         let passed = |body| Passed {
             body,

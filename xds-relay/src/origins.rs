@@ -98,7 +98,7 @@ pub(crate) struct Connections {
     /// Those for load reports to the default origin: who does not read there holds up no resources.
     reports: Arc<[Pool]>,
     default_origin: usize,
-    /// For how many of them there is room.
+    /// For how many of them there is room, beside one of each pool.
     room: Arc<Quota>,
 }
 
@@ -112,7 +112,7 @@ impl Connections {
         Self::within(config, usize::MAX)
     }
 
-    /// At most so many.
+    /// At most so many, beside one to each server, and another for load reports.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -126,6 +126,17 @@ impl Connections {
         let origins = config.origins.iter().map(pools).collect::<Result<_, Error>>()?;
         let origins = Arc::new(Mutex::new(origins));
         Ok(Self { origins, reports, default_origin: default_origin.unwrap_or_default(), room })
+    }
+
+    /// At most so many from now on. Those there are stay.
+    pub(crate) fn bound(&self, most: usize) {
+        self.room.set_most(most);
+    }
+
+    /// For how many there is room.
+    #[cfg(test)]
+    pub(crate) fn most(&self) -> usize {
+        self.room.most()
     }
 
     /// Those for load reports, to each server of the default origin.

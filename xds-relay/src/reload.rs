@@ -231,6 +231,7 @@ impl Parts {
         limits.one_client = new.one_client;
         // Origins may bear more streams on a connection, or be others.
         let bounds = Bounds::of(running);
+        self.connections.bound(bounds.upward);
         self.core.bound(bounds.groups, bounds.load_report_streams);
         self.core.set_what_is_read_at_use(running);
         let mut needs_restart = differences(running, config);
@@ -255,3 +256,6 @@ impl Parts {
         *lock(&self.reloads.0) = state;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,12 @@
-//! The seats of connections: there are so many, and who is longest without a stream gives his to who comes.
+//! The seats of connections: there are so many, and of those without a stream one gives his to who comes: of the client that has most
+//! of these the one that is longest without.
 //!
-//! A connection has a stream once something was asked on one, and until none is open. Whoever only connects, or opens streams on which
-//! nothing is asked, keeps nobody out; and who has a stream keeps his seat, whoever comes.
+//! A connection has a stream once its client was admitted to one and has asked something on it, and until none such is open. Whoever only
+//! connects, or opens streams on which nothing is asked, or calls for which nobody is admitted, keeps nobody out; and who has a stream
+//! keeps his seat, whoever comes.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
-use std::mem;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -17,14 +19,18 @@ pub(crate) struct Seats {
     table: Mutex<Table>,
 }
 
+/// Since when a seat is without a stream, and which it is.
+type Idle = (u64, u64);
+
 #[derive(Default)]
 struct Table {
     /// How many were taken so far, or left idle, which orders them.
     moments: u64,
     taken: HashMap<u64, Sitting>,
-    /// Those without a stream, by when they were without one.
-    idle: BTreeSet<(u64, u64)>,
-    clients: HashMap<IpAddr, OfClient>,
+    /// Those from this machine are one client.
+    clients: HashMap<Option<IpAddr>, OfClient>,
+    /// For each client with connections without a stream: how many it has, and the first of them.
+    idle: BTreeSet<(usize, Reverse<Idle>)>,
     /// Who was told to give his seat away, and has not yet.
     leaving: Option<u64>,
     newcomer: Option<Waker>,
@@ -34,13 +40,12 @@ struct Table {
 #[derive(Default)]
 struct OfClient {
     taken: usize,
-    idle: BTreeSet<(u64, u64)>,
+    idle: BTreeSet<Idle>,
 }
 
 struct Sitting {
     client: Option<IpAddr>,
-    calls: u32,
-    has_asked: bool,
+    streams: u32,
     idle_since: u64,
     must_leave: bool,
     waker: Option<Waker>,
@@ -89,23 +94,23 @@ impl Seats {
         told: impl FnOnce(),
     ) -> Poll<Result<Seat, Full>> {
         let mut table = lock(&self.table);
-        if table.leaving.is_some() {
-            table.newcomer = Some(cx.waker().clone());
-            return Poll::Pending;
-        }
-        let of_client = client.and_then(|client| table.clients.get(&client));
+        let of_client = table.clients.get(&client).filter(|_| client.is_some());
         let full = match (of_client, most) {
             (Some(of_client), Some(most)) if of_client.taken >= most => Full::OfClient,
             _ if table.taken.len() >= self.most => Full::All,
             _ => return Poll::Ready(Ok(self.sit(&mut table, client))),
         };
-        let idle = match full {
-            Full::OfClient => of_client.map(|of_client| &of_client.idle),
-            Full::All => Some(&table.idle),
+        let longest = match full {
+            Full::OfClient => of_client.and_then(|of_client| of_client.idle.first()),
+            Full::All => table.idle.last().map(|(_, Reverse(first))| first),
         };
-        let Some((_, longest)) = idle.and_then(BTreeSet::first).copied() else { return Poll::Ready(Err(full)) };
-        table.leaving = Some(longest);
+        let Some((_, longest)) = longest.copied() else { return Poll::Ready(Err(full)) };
         table.newcomer = Some(cx.waker().clone());
+        // One for one: whoever is told leaves soon.
+        if table.leaving.is_some() {
+            return Poll::Pending;
+        }
+        table.leaving = Some(longest);
         let waker = table.taken.get_mut(&longest).and_then(|sitting| {
             sitting.must_leave = true;
             sitting.waker.take()
@@ -119,27 +124,40 @@ impl Seats {
     fn sit(self: &Arc<Self>, table: &mut Table, client: Option<IpAddr>) -> Seat {
         table.moments += 1;
         let (number, idle_since) = (table.moments, table.moments);
-        let sitting = Sitting { client, calls: 0, has_asked: false, idle_since, must_leave: false, waker: None };
+        let sitting = Sitting { client, streams: 0, idle_since, must_leave: false, waker: None };
         table.taken.insert(number, sitting);
-        client.into_iter().for_each(|client| table.clients.entry(client).or_default().taken += 1);
+        table.clients.entry(client).or_default().taken += 1;
         table.is_idle(client, (idle_since, number));
         Seat(Place { seats: self.clone(), number })
     }
 }
 
 impl Table {
-    fn is_idle(&mut self, client: Option<IpAddr>, since: (u64, u64)) {
-        self.idle.insert(since);
-        if let Some(client) = client.and_then(|client| self.clients.get_mut(&client)) {
-            client.idle.insert(since);
-        }
+    fn is_idle(&mut self, client: Option<IpAddr>, since: Idle) {
+        self.of_client(client, |of_client| _ = of_client.idle.insert(since));
     }
 
-    fn is_not_idle(&mut self, client: Option<IpAddr>, since: (u64, u64)) {
-        self.idle.remove(&since);
-        if let Some(client) = client.and_then(|client| self.clients.get_mut(&client)) {
-            client.idle.remove(&since);
+    fn is_not_idle(&mut self, client: Option<IpAddr>, since: Idle) {
+        self.of_client(client, |of_client| _ = of_client.idle.remove(&since));
+    }
+
+    /// Changes what one client has, and with it which has most.
+    fn of_client(&mut self, client: Option<IpAddr>, change: impl FnOnce(&mut OfClient)) {
+        let Some(of_client) = self.clients.get_mut(&client) else { return };
+        if let Some(rank) = of_client.rank() {
+            self.idle.remove(&rank);
         }
+        change(of_client);
+        self.idle.extend(of_client.rank());
+        if of_client.taken == 0 {
+            self.clients.remove(&client);
+        }
+    }
+}
+
+impl OfClient {
+    fn rank(&self) -> Option<(usize, Reverse<Idle>)> {
+        self.idle.first().map(|first| (self.idle.len(), Reverse(*first)))
     }
 }
 
@@ -155,15 +173,10 @@ impl Drop for Seat {
         let Place { seats, number } = &self.0;
         let mut table = lock(&seats.table);
         let Some(Sitting { client, idle_since, .. }) = table.taken.remove(number) else { return };
-        table.is_not_idle(client, (idle_since, *number));
-        if let Some(client) = client
-            && let Some(of_client) = table.clients.get_mut(&client)
-        {
+        table.of_client(client, |of_client| {
+            of_client.idle.remove(&(idle_since, *number));
             of_client.taken -= 1;
-            if of_client.taken == 0 {
-                table.clients.remove(&client);
-            }
-        }
+        });
         if table.leaving == Some(*number) {
             table.leaving = None;
         }
@@ -174,30 +187,32 @@ impl Drop for Seat {
 }
 
 impl Place {
-    /// A call begins.
+    /// There is one more stream. Whoever was told to leave a moment ago stays, and who waits for that looks for another.
     pub(crate) fn begins(&self) {
-        if let Some(sitting) = lock(&self.seats.table).taken.get_mut(&self.number) {
-            sitting.calls = sitting.calls.saturating_add(1);
-        }
-    }
-
-    /// Something is asked on one: from now on there is a stream.
-    pub(crate) fn asks(&self) {
-        let table = &mut *lock(&self.seats.table);
+        let mut table = lock(&self.seats.table);
         let Some(sitting) = table.taken.get_mut(&self.number) else { return };
-        if sitting.calls == 0 || mem::replace(&mut sitting.has_asked, true) {
+        sitting.streams = sitting.streams.saturating_add(1);
+        if sitting.streams > 1 {
             return;
         }
+        sitting.must_leave = false;
         let (client, since) = (sitting.client, sitting.idle_since);
         table.is_not_idle(client, (since, self.number));
+        if table.leaving != Some(self.number) {
+            return;
+        }
+        table.leaving = None;
+        let newcomer = table.newcomer.take();
+        drop(table);
+        newcomer.into_iter().for_each(Waker::wake);
     }
 
-    /// A call is over.
+    /// One is over.
     pub(crate) fn ends(&self) {
         let table = &mut *lock(&self.seats.table);
         let Some(sitting) = table.taken.get_mut(&self.number) else { return };
-        sitting.calls = sitting.calls.saturating_sub(1);
-        if sitting.calls > 0 || !mem::replace(&mut sitting.has_asked, false) {
+        sitting.streams = sitting.streams.saturating_sub(1);
+        if sitting.streams > 0 {
             return;
         }
         table.moments += 1;

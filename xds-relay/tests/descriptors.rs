@@ -83,7 +83,7 @@ async fn with_few_descriptors_a_stranger_with_connections_and_groups_is_noticed_
     tokio::spawn(origin.run(async { drop(stopped.await) }));
 
     let text = format!(
-        "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nlimits: {{ one_client: 100% }}\n\
+        "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n\
          origins: [{{ name: up, server: '{up}', streams_per_connection: 1 }}]\n"
     );
     let (_directory, file) = file(&text);

@@ -55,7 +55,7 @@ impl Accept for Large {
         if let Some(said) = opened.metadata().get("x-say") {
             metadata.insert("x-said", said.clone());
         }
-        Ok(Accepted { source: cache, metadata })
+        Ok(Accepted { source: cache, metadata, client: None })
     }
 }
 

@@ -17,7 +17,7 @@ use super::ended::chain;
 use super::heard::{Heard, Listening};
 use super::last_words::LastWords;
 use crate::endpoint::Endpoint;
-use crate::federation::Share;
+use crate::federation::{Quota, Share};
 #[cfg(unix)]
 use crate::unix_address::UnixAddress;
 
@@ -29,30 +29,30 @@ pub(crate) type Connecting = Pin<Box<dyn Future<Output = Result<Connected, Strin
 pub(crate) struct Connected {
     pub(crate) channel: Channel,
     pub(super) heard: Heard,
-    /// Of those that there is room for.
+    /// Of those that there is room for, or its pool's own.
     _room: Option<Arc<Share>>,
 }
 
 /// Connects to `endpoint` by TCP, or to its unix socket, and speaks TLS if it says so.
 pub(crate) fn to(endpoint: &Endpoint) -> Connecting {
-    let Some(room) = &endpoint.room else { return roomy(endpoint) };
-    match room.take() {
-        Ok(share) => {
-            let connecting = roomy(endpoint);
-            Box::pin(async move { Ok(Connected { _room: Some(Arc::new(share)), ..connecting.await? }) })
-        }
-        Err(error) => Box::pin(async move { Err(error.to_string()) }),
-    }
-}
-
-/// The same, for as many as are wanted.
-fn roomy(endpoint: &Endpoint) -> Connecting {
     match endpoint.socket.clone() {
         None => tcp_by(endpoint, HttpConnector::new()),
         #[cfg(unix)]
         Some(address) => securely(endpoint, service_fn(move |_: Uri| unix(address.clone()))),
         #[cfg(not(unix))]
         Some(address) => Box::pin(async move { Err(format!("{address}: this system has no unix sockets")) }),
+    }
+}
+
+/// The same for a pool, as far as there is room. What is its `own` takes no room of others.
+pub(super) fn of_pool(endpoint: &Endpoint, own: &Arc<Quota>) -> Connecting {
+    let Some(room) = &endpoint.room else { return to(endpoint) };
+    match own.take().or_else(|_| room.take()) {
+        Ok(share) => {
+            let connecting = to(endpoint);
+            Box::pin(async move { Ok(Connected { _room: Some(Arc::new(share)), ..connecting.await? }) })
+        }
+        Err(error) => Box::pin(async move { Err(error.to_string()) }),
     }
 }
 
@@ -214,5 +214,42 @@ mod tests {
             // Its last place is left, and with it the connection.
             drop((place.unwrap(), accepted));
         }
+    }
+
+    /// Whoever else takes all the room that there is.
+    #[tokio::test]
+    async fn one_connection_of_each_pool_takes_no_room_and_for_more_there_is_so_much() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        tokio::spawn(async move {
+            let mut accepted = Vec::new();
+            loop {
+                let (mut io, _) = listener.accept().await.unwrap();
+                io.write_all(&SETTINGS).await.unwrap();
+                accepted.push(io);
+            }
+        });
+        let room = Quota::new("connections", "connections to origins", 1);
+        let pool = || {
+            let endpoint = Endpoint::new(&address).unwrap().with_streams_per_connection(std::num::NonZeroUsize::MIN);
+            Pool::new(endpoint.with_room(room.clone()))
+        };
+        let (greedy, other) = (pool(), pool());
+        let first = greedy.place().await.unwrap();
+        assert_eq!(room.used(), 0);
+        let second = greedy.place().await.unwrap();
+        assert_eq!(room.used(), 1);
+        let words = "more than 1 connections to origins";
+        assert_eq!(greedy.place().await.err().map(|error| error.error).as_deref(), Some(words));
+        let of_other = other.place().await.unwrap();
+        assert_eq!(other.place().await.err().map(|error| error.error).as_deref(), Some(words));
+        // What is given back is its own again.
+        drop(of_other);
+        let third = pool();
+        for _ in 0..2 {
+            drop(third.place().await.unwrap());
+        }
+        assert_eq!(room.used(), 1);
+        drop((first, second));
     }
 }

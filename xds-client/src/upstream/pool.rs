@@ -18,6 +18,7 @@ use super::connect::{self, Connected, Connecting};
 use super::drive::{self, Driver, now, random};
 use super::go_away::GoAway;
 use crate::endpoint::Endpoint;
+use crate::federation::Quota;
 
 /// How long a stream waits that has not what it is to carry.
 const UNSAID: Duration = Duration::from_secs(1);
@@ -74,8 +75,8 @@ pub(super) struct Departure {
 impl Pool {
     /// Connections to `endpoint`, made when there are streams.
     pub fn new(endpoint: Endpoint) -> Self {
-        let to = endpoint.clone();
-        Self::over(endpoint, move || connect::to(&to))
+        let (to, own) = (endpoint.clone(), Quota::new("own", "connections of its own", 1));
+        Self::over(endpoint, move || connect::of_pool(&to, &own))
     }
 
     /// The same over connections that `connect` makes.

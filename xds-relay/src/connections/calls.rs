@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tower_service::Service;
 
+use crate::claim::Claim;
 use crate::seats::Place;
 
 /// How many calls are open on all connections.
@@ -38,7 +39,10 @@ pub(super) struct Calls {
 }
 
 /// An open call.
-struct Call(Arc<Calls>);
+struct Call {
+    calls: Arc<Calls>,
+    claim: Claim,
+}
 
 /// What serves the calls of one connection.
 #[derive(Clone)]
@@ -52,7 +56,7 @@ pub(super) struct OfOne {
 /// What a client says in a call, until it has said something.
 struct Asked<B> {
     body: B,
-    unasked: Option<Arc<Calls>>,
+    unasked: Option<Claim>,
 }
 
 /// The answer to a call, which is open as long as this is there.
@@ -80,20 +84,19 @@ impl Calls {
     fn begin(self: &Arc<Self>) -> Call {
         let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
         self.all.send_modify(|open| *open += 1);
-        self.place.begins();
         // One that its client took back may still be counted.
         if open >= self.at_most {
             // HTTP/2 has the client wait with the next.
             (self.limited)("streams_per_connection");
         }
-        Call(self.clone())
+        Call { claim: Claim::of(self.place.clone()), calls: self.clone() }
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        let Calls { open, lately, all, place, .. } = &*self.0;
-        place.ends();
+        let Calls { open, lately, all, .. } = &*self.calls;
+        self.claim.is_over();
         lately.store(true, Ordering::Relaxed);
         open.fetch_sub(1, Ordering::Relaxed);
         all.send_modify(|open| *open -= 1);
@@ -122,14 +125,15 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         request.extensions_mut().extend(self.client.clone());
         let call = self.calls.begin();
-        let answering = self.router.call(request.map(|body| Asked::of(body, &self.calls)));
+        request.extensions_mut().insert(call.claim.clone());
+        let answering = self.router.call(request.map(|body| Asked::of(body, &call.claim)));
         Box::pin(async move { Ok(answering.await?.map(|body| Answer { body, _call: call })) })
     }
 }
 
 impl<B: http_body::Body<Data = Bytes>> Asked<B> {
-    fn of(body: B, calls: &Arc<Calls>) -> Self {
-        let mut asked = Self { unasked: Some(calls.clone()), body };
+    fn of(body: B, claim: &Claim) -> Self {
+        let mut asked = Self { unasked: Some(claim.clone()), body };
         if asked.body.is_end_stream() {
             asked.has_asked();
         }
@@ -137,7 +141,7 @@ impl<B: http_body::Body<Data = Bytes>> Asked<B> {
     }
 
     fn has_asked(&mut self) {
-        self.unasked.take().into_iter().for_each(|calls| calls.place.asks());
+        self.unasked.take().into_iter().for_each(|claim| claim.has_asked());
     }
 }
 

@@ -18,7 +18,7 @@ use crate::relay_core::identity::Identity;
 
 mod used;
 
-use self::used::{Scopes, Used, check, forget_left, kind};
+use self::used::{Scopes, Used, check, forget_left, forget_some, kind};
 
 /// Clients, for as long as there is something to count of them.
 pub(crate) struct ClientUses {
@@ -31,11 +31,15 @@ struct Table {
     clients: HashMap<Identity, Arc<Known>>,
     /// Those with something that is forgotten once it is over: who have no stream, or have left a scope.
     leaving: HashSet<Identity>,
+    /// How many there were.
+    known: u64,
 }
 
 /// A client, as all of its streams have it.
 struct Known {
     identity: Identity,
+    /// Of no other, ever.
+    number: u64,
     /// It changes with every name.
     names: AtomicUsize,
     /// Names that it brought along, and that count until they are compared.
@@ -79,7 +83,13 @@ impl ClientUses {
         now: Instant,
     ) -> Result<ClientUse, OverLimit> {
         let mut table = lock(&self.table);
-        let client = table.clients.get(&identity).cloned().unwrap_or_else(|| Known::new(identity));
+        let client = match table.clients.get(&identity) {
+            Some(client) => client.clone(),
+            None => {
+                table.known += 1;
+                Known::new(identity, table.known)
+            }
+        };
         let kind = if is_report { ClientLimit::LoadReports } else { ClientLimit::Streams };
         let most = |kind| self.most(kind, &client.identity, under.as_ref().map(|under| &under.1));
         {
@@ -107,12 +117,12 @@ impl ClientUses {
     /// Forgets of clients what is over: to be called every second or so.
     pub(crate) fn sweep(&self, federation: &Federation, now: Instant) {
         let known = {
-            let Table { clients, leaving } = &*lock(&self.table);
+            let Table { clients, leaving, .. } = &*lock(&self.table);
             leaving.iter().filter_map(|identity| clients.get(identity).cloned()).collect::<Vec<_>>()
         };
         // Scopes may be busy. Who opens a stream meanwhile does not wait for them.
         known.iter().for_each(|client| forget_left(&client.used, federation));
-        let Table { clients, leaving } = &mut *lock(&self.table);
+        let Table { clients, leaving, .. } = &mut *lock(&self.table);
         leaving.retain(|identity| {
             let Some(client) = clients.get(identity) else { return false };
             let mut used = lock(&client.used);
@@ -137,9 +147,9 @@ impl ClientUses {
 }
 
 impl Known {
-    fn new(identity: Identity) -> Arc<Self> {
+    fn new(identity: Identity, number: u64) -> Arc<Self> {
         let (names, brought) = Default::default();
-        Arc::new(Self { identity, names, brought, used: Mutex::default() })
+        Arc::new(Self { identity, number, names, brought, used: Mutex::default() })
     }
 }
 
@@ -157,6 +167,11 @@ impl ClientUse {
     /// Who its client is.
     pub(crate) fn identity(&self) -> &Identity {
         &self.client.identity
+    }
+
+    /// The same as a number, for as long as anything is counted of the client.
+    pub(crate) fn number(&self) -> u64 {
+        self.client.number
     }
 
     /// How much its client uses of each, and how much it may.
@@ -213,7 +228,7 @@ impl ClientUse {
         let mut used = lock(&self.client.used);
         if may(used.scopes(kind)).is_err() {
             drop(used);
-            forget_left(&self.client.used, federation);
+            forget_some(&self.client.used, federation, kind);
             used = lock(&self.client.used);
             // Another stream may have come first.
             may(used.scopes(kind))?;

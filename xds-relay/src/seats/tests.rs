@@ -1,5 +1,8 @@
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
 
 use super::*;
 
@@ -43,7 +46,16 @@ impl World {
 
 fn asks(seat: &Seat) {
     seat.place().begins();
-    seat.place().asks();
+}
+
+/// Counts how often a newcomer is to look again.
+#[derive(Default)]
+struct Looks(AtomicUsize);
+
+impl Wake for Looks {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 fn must_leave(seat: &Seat) -> bool {
@@ -53,22 +65,20 @@ fn must_leave(seat: &Seat) -> bool {
 #[test]
 fn who_is_longest_without_a_stream_gives_its_seat_to_who_comes_and_who_has_one_keeps_it() {
     let world = World::new(4, None);
-    let [streaming, silent, was_busy, opens] = [1, 2, 3, 4].map(|client| world.sits(from(client)));
+    let [streaming, silent, was_busy, other] = [1, 2, 3, 4].map(|client| world.sits(from(client)));
     asks(&streaming);
     // Of what was idle all the time the first is not this, which had a stream until now.
     asks(&was_busy);
     was_busy.place().ends();
-    // A call on which nothing is asked is no stream.
-    opens.place().begins();
     assert!(world.comes(from(5)).is_pending());
-    assert_eq!([&streaming, &silent, &was_busy, &opens].map(must_leave), [false, true, false, false]);
+    assert_eq!([&streaming, &silent, &was_busy, &other].map(must_leave), [false, true, false, false]);
     assert!(world.comes(from(5)).is_pending(), "it has its seat still");
     assert_eq!((world.told.get(), world.seats.taken()), (1, 4), "one for one");
     drop(silent);
     let newcomer = world.sits(from(5));
     // It is idle since it came, which was after the other's last stream.
     let mut kept = Vec::new();
-    for leaves in [opens, was_busy] {
+    for leaves in [other, was_busy] {
         assert!(world.comes(from(6)).is_pending());
         assert_eq!((must_leave(&leaves), must_leave(&newcomer)), (true, false));
         drop(leaves);
@@ -125,7 +135,70 @@ fn who_comes_without_an_address_has_as_many_as_there_are() {
     assert_eq!(world.seats.taken(), 0);
 }
 
-/// What is asked, or over, of a connection that is gone, or on a call that is over.
+/// Who takes all that is free, again and again, takes it from himself.
+#[test]
+fn however_many_connections_somebody_makes_others_keep_theirs_until_they_have_a_stream() {
+    let world = World::new(10, None);
+    let honest = [1, 2, 3].map(|client| world.sits(from(client)));
+    let mut flood: VecDeque<_> = (0..7).map(|_| world.sits(from(9))).collect();
+    let mut others = Vec::new();
+    for round in 0..30 {
+        // Others come as well.
+        let client = from(if round % 10 == 5 { 4 } else { 9 });
+        assert!(world.comes(client).is_pending());
+        assert_eq!(honest.each_ref().map(must_leave), [false; 3], "{round}");
+        let oldest = flood.iter().position(must_leave);
+        assert_eq!(oldest, Some(0), "{round}: of its own the one that is longest without a stream");
+        flood.pop_front();
+        let seat = world.sits(client);
+        if client == from(9) {
+            flood.push_back(seat);
+        } else {
+            asks(&seat);
+            others.push(seat);
+        }
+    }
+    // As many of another as of the first one: who was there first goes first.
+    flood.truncate(2);
+    let second = [(); 2].map(|()| world.sits(from(8)));
+    assert!(world.comes(from(5)).is_pending());
+    assert!(must_leave(&flood[0]) && !second.iter().any(must_leave));
+}
+
+#[test]
+fn who_asks_after_it_was_told_to_leave_stays_and_who_waits_looks_for_another() {
+    let world = World::new(2, None);
+    let [first, second] = [1, 2].map(|client| world.sits(from(client)));
+    let looks = Arc::<Looks>::default();
+    let waker = Waker::from(looks.clone());
+    let comes = || world.seats.poll_take(&mut Context::from_waker(&waker), (from(3), None), || {});
+    assert!(comes().is_pending() && must_leave(&first));
+    asks(&first);
+    assert_eq!((must_leave(&first), looks.0.load(Ordering::Relaxed)), (false, 1));
+    assert!(comes().is_pending());
+    assert_eq!([&first, &second].map(must_leave), [false, true]);
+    asks(&second);
+    assert!(matches!(comes(), Poll::Ready(Err(Full::All))));
+    assert_eq!([&first, &second].map(must_leave), [false; 2]);
+}
+
+#[test]
+fn a_seat_that_is_free_is_given_though_somebody_else_is_to_leave() {
+    let world = World::new(3, Some(2));
+    let [first, second, _third] = [1, 2, 3].map(|client| world.sits(from(client)));
+    assert!(world.comes(from(4)).is_pending() && must_leave(&first));
+    drop(second);
+    let _fourth = world.sits(from(4));
+    // Who leaves does so for the next one.
+    assert!(world.comes(from(5)).is_pending());
+    assert_eq!(world.told.get(), 1);
+    drop(first);
+    let _fifth = world.sits(from(5));
+    assert!(world.comes(from(6)).is_pending());
+    assert_eq!(world.told.get(), 2);
+}
+
+/// What is asked, or over, of a connection that is gone.
 #[test]
 fn what_comes_late_changes_nothing() {
     let world = World::new(1, Some(1));
@@ -133,11 +206,9 @@ fn what_comes_late_changes_nothing() {
     let place = seat.place();
     place.begins();
     place.ends();
-    place.asks();
     assert!(world.comes(from(1)).is_pending(), "it has no stream");
     drop(seat);
     place.begins();
-    place.asks();
     place.ends();
     let seat = world.sits(from(1));
     assert!(!must_leave(&seat) && place.poll_leave(&mut Context::from_waker(Waker::noop())).is_ready());

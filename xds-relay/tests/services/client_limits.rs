@@ -1,13 +1,15 @@
 //! What one client may use up by the rule for it, over loopback: what it is told, what is counted and shown, and that others are
 //! none the worse.
 
+use prost::Message as _;
 use xds_relay::api::{Client, ClientUses, Clients};
+use xds_transport::wire::DeltaDiscoveryRequest;
 
-use crate::clients::{ONE, TWO, ask, open, relay, told};
+use crate::clients::{ONE, TWO, ask, node, open, relay, told};
 use crate::limits::{self, CLUSTERS, call, counted};
 use crate::loops::page;
 use crate::reload::reload;
-use crate::stream::{Call, in_time};
+use crate::stream::{Call, framed, in_time};
 
 const RULES: &str = "[{ match: { token: $tokens }, limits: { streams: 1, names: 2 } }, { match: { token: $others } }]";
 
@@ -120,4 +122,40 @@ async fn shown(relay: &crate::Running, node: &str) -> (ClientUses, String) {
     let id = listed.clients[0].id;
     let client: Client = body(&page(relay, &format!("/api/v1/clients/{id}")).await);
     (client.uses.unwrap(), page(relay, &format!("/clients/{id}")).await)
+}
+
+/// Who divides what it sends among many streams is no less for it.
+#[tokio::test]
+async fn of_unfinished_requests_the_client_that_sends_most_of_them_loses_first() {
+    let rules = "[{ match: { token: $tokens } }, { match: { any: true } }]";
+    let (relay, _directory) = relay(&format!("{rules}\nlimits: {{ unfinished_request_bytes: 8 KiB }}")).await;
+    let request = DeltaDiscoveryRequest {
+        node: node(&"n".repeat(5000)).into(),
+        type_url: CLUSTERS.to_owned(),
+        resource_names_subscribe: vec!["shop/a".to_owned()],
+        ..DeltaDiscoveryRequest::default()
+    };
+    let request = framed(&request.encode_to_vec());
+    let kept = async |bytes: usize| {
+        let line = format!("\nxds_relay_limit_used{{limit=\"unfinished_request_bytes\"}} {bytes}\n");
+        while !page(&relay, "/metrics").await.contains(&line) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let mut one = client(&relay, ONE).await;
+    one.sending.send_data(request.slice(..4000), false).unwrap();
+    in_time(kept(4000)).await;
+    let mut others = Vec::new();
+    for (bytes, all) in [(1500, 5500), (1500, 7000), (1600, 7000)] {
+        let mut other = open(&relay, &[]).await;
+        other.sending.send_data(request.slice(..bytes), false).unwrap();
+        if bytes == 1600 {
+            let words = "more than 8192 bytes of unfinished requests on all streams (limits.unfinished_request_bytes of the relay)";
+            assert_eq!(in_time(other.status()).await, (8, words.to_owned()));
+        }
+        in_time(kept(all)).await;
+        others.push(other);
+    }
+    one.sending.send_data(request.slice(4000..), false).unwrap();
+    assert_eq!(told(&mut one).await, ["+shop/a"]);
 }

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::Running;
@@ -293,4 +293,33 @@ async fn rule_132_of_streams_of_load_reports_there_are_so_many_and_they_are_coun
     // There is room again.
     let _next = Call::open(relay.address, METHOD).await;
     origin.accept().await;
+}
+
+/// That nobody can be reached is not the client's doing, and it may need the streams that it may open for something else.
+#[tokio::test]
+async fn a_stream_that_reaches_no_origin_is_none_of_those_that_its_client_may_open() {
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let origins = format!("[{{ name: up, server: '{}' }}]", nobody.local_addr().unwrap());
+    drop(nobody);
+    let rules = "clients: [{ match: { any: true }, limits: { new_streams_per_second: 1 } }]";
+    let relay = Running::start_with(&origins, rules).await;
+    for _ in 0..3 {
+        let (code, words) = Call::open(relay.address, METHOD).await.status().await;
+        assert_eq!(code, 14, "{words}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_on_which_load_is_reported_makes_room_for_nobody() {
+    let origin = Origin::listen().await;
+    let origins = format!("[{{ name: up, server: '{}' }}]", origin.address());
+    let relay = Running::start_with(&origins, "limits: { connections: 1 }").await;
+    let mut call = Call::open(relay.address, METHOD).await;
+    call.sending.send_data(framed(b"the node"), false).unwrap();
+    let mut served = origin.accept().await;
+    assert!(served.receiving.message().await.unwrap().is_some());
+    let mut refused = TcpStream::connect(relay.address).await.unwrap();
+    assert_eq!(in_time(refused.read(&mut [0])).await.unwrap_or(0), 0);
+    call.sending.send_data(framed(b"load"), false).unwrap();
+    assert_eq!(served.receiving.message().await.unwrap().unwrap(), &b"load"[..]);
 }

@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node};
 
 use crate::Running;
+use crate::health::{SERVING, WATCH, asked};
 use crate::limits::{CLUSTERS, call, counted, relay, write};
 use crate::loops::page;
 use crate::stream::{Call, framed, in_time};
@@ -259,6 +260,24 @@ async fn connections_without_a_stream_keep_nobody_out() {
     for mut silent in silent.into_iter().take(19) {
         assert_eq!(in_time(silent.read(&mut [0])).await.unwrap_or(0), 0, "the longest first");
     }
+    counted(&relay, "connections", 0).await;
+    good.goes_on().await;
+}
+
+/// For the relay's health there is no rule, and who watches it does so for as long as he likes.
+#[tokio::test]
+async fn who_watches_the_health_of_the_relay_keeps_nobody_out() {
+    let (relay, directory) = relay("connections: 3").await;
+    let mut good = Good::new(&relay, directory.path().join("a.yaml")).await;
+    let mut watches = Vec::new();
+    for _ in 0..2 {
+        let mut watch = asked(&relay, WATCH, "").await;
+        assert_eq!(watch.message().await.as_deref(), Some(SERVING));
+        watches.push(watch);
+    }
+    let mut newcomer = call(relay.address).await;
+    ask(CLUSTERS, &["a"]).send(&mut newcomer).await;
+    assert_eq!(response(&mut newcomer).await.resources.len(), 1);
     counted(&relay, "connections", 0).await;
     good.goes_on().await;
 }

@@ -44,7 +44,7 @@ pub enum ProtocolError {
         /// What is taken, in bytes.
         limit: usize,
     },
-    /// More bytes of requests that are not whole than the server keeps, and nobody sends more of one.
+    /// More bytes of requests that are not whole than the server keeps: no client sends more than that of this stream, nor on another of its streams more.
     #[error("more than {limit} bytes of unfinished requests on all streams")]
     TooMuch {
         /// How many are kept.

@@ -2,15 +2,22 @@
 
 use std::future::poll_fn;
 
+use crate::claim::Claim;
 use crate::seats::{Full, Seats};
 
 use super::*;
 
-/// One connection on the only seat there is, of a relay that reads what is asked and does not answer.
+const STREAM: &str = "/stream";
+
+/// One connection on the only seat there is, of a relay that reads what is asked and does not answer. All are admitted who ask for
+/// streams.
 fn serve_on(seats: &Arc<Seats>, far: DuplexStream) {
     let cx = &mut Context::from_waker(std::task::Waker::noop());
     let Poll::Ready(Ok(seat)) = seats.poll_take(cx, (None, None), || {}) else { unreachable!("it is the first") };
     let router = Router::new().fallback(|request: Request<Body>| async move {
+        if request.uri().path() == STREAM {
+            request.extensions().get::<Claim>().unwrap().is_admitted();
+        }
         let mut asked = request.into_body();
         let reads = poll_fn(move |cx| {
             while let Poll::Ready(Some(Ok(_))) = http_body::Body::poll_frame(Pin::new(&mut asked), cx) {}
@@ -81,7 +88,7 @@ async fn who_has_a_stream_keeps_its_seat_and_a_call_on_which_nothing_is_asked_is
     serve_on(&seats, far);
     let (http2, connection) = h2::client::handshake(near).await.unwrap();
     let connection = tokio::spawn(connection);
-    let request = || Request::post("http://relay/").body(()).unwrap();
+    let request = || Request::post("http://relay/stream").body(()).unwrap();
     let (response, mut asking) = http2.clone().ready().await.unwrap().send_request(request(), false).unwrap();
     let body = response.await.unwrap().into_body();
     asking.send_data(Bytes::from_static(b"who I am"), false).unwrap();
@@ -100,13 +107,32 @@ async fn who_has_a_stream_keeps_its_seat_and_a_call_on_which_nothing_is_asked_is
 
 /// What has no body is asked with its headers.
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_all_there_from_the_start_is_a_stream() {
+async fn a_call_that_is_all_there_from_the_start_is_a_stream_if_it_is_admitted_to_one() {
+    for (path, seat) in [(STREAM, Err(Full::All)), ("/health", Ok(()))] {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let seats = Seats::new(1);
+        serve_on(&seats, far);
+        let (mut http2, connection) = h2::client::handshake(near).await.unwrap();
+        tokio::spawn(connection);
+        let request = Request::get(format!("http://relay{path}")).body(()).unwrap();
+        let _body = http2.send_request(request, true).unwrap().0.await.unwrap();
+        assert_eq!(comes(&seats).await, seat, "{path}");
+    }
+}
+
+/// As who watches the relay's health, for which there is no rule and which never ends.
+#[tokio::test(start_paused = true)]
+async fn a_call_for_which_nobody_is_admitted_keeps_no_seat_whatever_is_said_on_it() {
     let (near, far) = tokio::io::duplex(1 << 16);
     let seats = Seats::new(1);
     serve_on(&seats, far);
-    let (mut http2, connection) = h2::client::handshake(near).await.unwrap();
-    tokio::spawn(connection);
-    let (response, _) = http2.send_request(Request::get("http://relay/").body(()).unwrap(), true).unwrap();
+    let (http2, connection) = h2::client::handshake(near).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let request = Request::post("http://relay/health").body(()).unwrap();
+    let (response, mut asking) = http2.ready().await.unwrap().send_request(request, false).unwrap();
     let _body = response.await.unwrap();
-    assert_eq!(comes(&seats).await, Err(Full::All));
+    asking.send_data(Bytes::from_static(b"all of it"), false).unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(comes(&seats).await, Ok(()));
+    connection.await.unwrap().unwrap();
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use xds_transport::server::{Source as _, Stream, Tally};
 use xds_transport::{Frame, Protocol};
 use xdstp_cache::{Interest, Stored, SubscriberId, TypeUrl, Version};
-use xdstp_client::federation::Routes;
+use xdstp_client::federation::{NodeGroup, Routes};
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use super::*;
@@ -337,6 +337,38 @@ fn a_scope_that_is_gone_does_not_count_and_who_left_is_forgotten_with_it() {
     assert_eq!(world.core.client_uses.count(), 1, "it has left something");
     world.advance(SECOND);
     assert_eq!(world.core.client_uses.count(), 0);
+}
+
+/// However often it is refused, and whatever it left: each is a scope that others may be busy with.
+#[test]
+fn for_who_is_refused_few_of_the_scopes_that_it_left_are_looked_at_until_the_next_sweep() {
+    const MOST: usize = 3000;
+    let mut world = World::new();
+    let most = NonZeroUsize::new(MOST);
+    let allowed = limits(|limits| (limits.authorities, limits.groups) = (most, most));
+    let (client, federation) = (world.admit(1, allowed).unwrap(), world.core.federation.clone());
+    let key = |authority: usize| ScopeKey::Authority(authority.to_string());
+    let enters = |authority: usize| client.enters(&key(authority), &federation).is_ok();
+    let used = |limit| client.uses().find(|(of, ..)| *of == limit).map(|(_, used, _)| used).unwrap();
+    // There are no such scopes: whoever looks finds that they cost nothing.
+    let group = ScopeKey::Group(0, NodeGroup::new(b"g".to_vec(), "g".to_owned()));
+    assert!(client.enters(&group, &federation).is_ok());
+    client.leaves(&group);
+    assert!((0..MOST).all(enters));
+    (0..MOST).for_each(|authority| client.leaves(&key(authority)));
+    assert!(enters(MOST));
+    assert_eq!(
+        (used(ClientLimit::Authorities), used(ClientLimit::Groups)),
+        (MOST - 1023, 1),
+        "of its kind, and so many"
+    );
+    let more = (MOST + 1..).take_while(|authority| enters(*authority)).count();
+    assert_eq!(more, 1023, "then none are looked at");
+    world.advance(SECOND);
+    assert_eq!((used(ClientLimit::Authorities), used(ClientLimit::Groups)), (1024, 0));
+    assert!(enters(0));
+    client.leaves(&key(0));
+    assert_eq!((1..).take_while(|authority| enters(*authority)).count(), MOST - 1024, "and now it is");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 //! What one client uses, as it is counted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -19,12 +19,19 @@ pub(super) struct Used {
     pub(super) authorities: Scopes,
     /// What is left of new streams, by the limits that there are of them.
     pub(super) new_streams: Vec<Bucket>,
+    /// How many scopes were looked at since the last sweep, because there was no room for one more.
+    looked: usize,
 }
+
+/// How many scopes of a client are looked at in a second, however often it is refused one: each may be busy.
+const LOOKS: usize = 1024;
 
 /// Scopes of one kind that a client is served from, or that stay though it left them last.
 #[derive(Default)]
 pub(super) struct Scopes {
     of: HashMap<ScopeKey, Entered>,
+    /// Those that it is not served from any more.
+    left: HashSet<ScopeKey>,
     listed: usize,
 }
 
@@ -52,6 +59,9 @@ impl Scopes {
     /// One more subscriber is served from there.
     pub(super) fn enter(&mut self, key: &ScopeKey, is_listed: bool) {
         if let Some(entered) = self.of.get_mut(key) {
+            if entered.subscribers == 0 {
+                self.left.remove(key);
+            }
             entered.subscribers = entered.subscribers.saturating_add(1);
             return;
         }
@@ -63,21 +73,20 @@ impl Scopes {
     pub(super) fn leave(&mut self, key: &ScopeKey) -> bool {
         let Some(entered) = self.of.get_mut(key) else { return false };
         entered.subscribers = entered.subscribers.saturating_sub(1);
-        entered.subscribers == 0
+        let is_last = entered.subscribers == 0;
+        if is_last {
+            self.left.insert(key.clone());
+        }
+        is_last
     }
 
     /// Forgets one that nobody is served from.
     pub(super) fn forget(&mut self, key: &ScopeKey) {
-        if self.of.get(key).is_some_and(|entered| entered.subscribers == 0)
+        if self.left.remove(key)
             && let Some(entered) = self.of.remove(key)
         {
             self.listed -= usize::from(entered.is_listed);
         }
-    }
-
-    /// Those that it is not served from any more.
-    fn left(&self) -> impl Iterator<Item = &ScopeKey> {
-        self.of.iter().filter(|(_, entered)| entered.subscribers == 0).map(|(key, _)| key)
     }
 }
 
@@ -99,7 +108,7 @@ impl Used {
     }
 
     pub(super) fn has_left(&self) -> bool {
-        self.groups.left().chain(self.authorities.left()).next().is_some()
+        !(self.groups.left.is_empty() && self.authorities.left.is_empty())
     }
 
     /// One more in this second.
@@ -128,9 +137,26 @@ impl Used {
 /// others are served from. What it uses is not locked while they are looked at.
 pub(super) fn forget_left(used: &Mutex<Used>, federation: &Federation) {
     let left: Vec<_> = {
-        let used = lock(used);
-        used.groups.left().chain(used.authorities.left()).cloned().collect()
+        let used = &mut *lock(used);
+        used.looked = 0;
+        used.groups.left.iter().chain(&used.authorities.left).cloned().collect()
     };
+    forget(used, federation, left);
+}
+
+/// The same of those of one kind, for who has as many as it may have: of so many until the next sweep, which looks at all.
+pub(super) fn forget_some(used: &Mutex<Used>, federation: &Federation, kind: ClientLimit) {
+    let left: Vec<_> = {
+        let used = &mut *lock(used);
+        let looks = LOOKS.saturating_sub(used.looked);
+        let left: Vec<_> = used.scopes(kind).left.iter().take(looks).cloned().collect();
+        used.looked += left.len();
+        left
+    };
+    forget(used, federation, left);
+}
+
+fn forget(used: &Mutex<Used>, federation: &Federation, left: Vec<ScopeKey>) {
     // One that only remembers what went is asked of nobody.
     let costs = |key: &ScopeKey| {
         let scope = federation.scope_of(key);

@@ -69,10 +69,13 @@ pub struct Accepted<S> {
     pub source: S,
     /// Said to the client before any response.
     pub metadata: MetadataMap,
+    /// Whose stream it is, by a number that all streams of that client have and no other: where all together take too much, one of the client
+    /// that takes most of it ends. Without one each stream is a client of its own.
+    pub client: Option<u64>,
 }
 
 impl<S> From<S> for Accepted<S> {
     fn from(source: S) -> Self {
-        Self { source, metadata: MetadataMap::new() }
+        Self { source, metadata: MetadataMap::new(), client: None }
     }
 }

@@ -131,8 +131,11 @@ impl<S: Source + Send + 'static> Body for ResponseBody<S> {
                 this.alarm.set(timeout.into());
                 ready!(this.alarm.poll(cx));
             }
-            let _turn = if this.is_long { ready!(this.poll_turn(cx)) } else { None };
+            // Its end is no long look, and nobody is to wait for it in the line.
+            let waits = this.is_long && !this.state.must_end();
+            let _turn = if waits { ready!(this.poll_turn(cx)) } else { None };
             if let Err(status) = this.poll_stream() {
+                this.turn = None;
                 return Poll::Ready(Some(Ok(this.trailers(&status))));
             }
             if let Some(transmit) = &mut this.transmit {
@@ -316,6 +319,25 @@ mod tests {
             }
         }
         drop((held, first));
+        assert!(Pin::new(&mut second).poll_frame(&mut cx).is_pending() && second.turn.is_none(), "it looked");
+    }
+
+    /// Whoever ends it may do so because of what those in front of it do, and it gives way at once.
+    #[tokio::test]
+    async fn a_stream_that_is_to_end_does_not_wait_for_its_turn() {
+        let turns = Turns::new(1);
+        let held = turns.next().await;
+        let mut cx = Context::from_waker(Waker::noop());
+        let [mut first, mut second] = [(); 2].map(|()| begun_in_turn(&["a", "b", "c", "d"], Some(turns.clone())));
+        for body in [&mut first, &mut second] {
+            while body.turn.is_none() {
+                assert!(Pin::new(&mut *body).poll_frame(&mut cx).is_pending());
+            }
+        }
+        first.state.end_with(Status::unavailable("elsewhere"));
+        let Poll::Ready(Some(Ok(last))) = Pin::new(&mut first).poll_frame(&mut cx) else { panic!("it waits") };
+        assert_eq!(last.trailers_ref().unwrap()["grpc-status"], "14");
+        drop(held);
         assert!(Pin::new(&mut second).poll_frame(&mut cx).is_pending() && second.turn.is_none(), "it looked");
     }
 }

@@ -224,7 +224,7 @@ mod tests {
         let inner = Inner { stream, source: Some(Cache::new(Options::default())), half_closed: false };
         let state = Arc::new(StreamState::<Cache<Frame>>::new(inner, Wake::default()));
         let shared: Arc<dyn Shared> = state.clone();
-        let mut share = Unfinished::new(100).share(Arc::downgrade(&shared));
+        let mut share = Unfinished::new(100).share(Arc::downgrade(&shared), None);
         keep(&mut share, 101, &state).unwrap_err();
         shared.refuse(&ProtocolError::Aged);
         let mut source = Cache::new(Options::default());
@@ -245,7 +245,8 @@ mod tests {
             let (kept, given_up) = oneshot::channel();
             let taken = Taken { limit: 1 << 20, gzip: false };
             let body = Body::new(Begun(Some(begun(length).into()), kept));
-            let reading = tokio::spawn(read(body, state.clone(), taken, unfinished.share(Arc::downgrade(&shared))));
+            let reading =
+                tokio::spawn(read(body, state.clone(), taken, unfinished.share(Arc::downgrade(&shared), None)));
             state.is_read_by(reading.abort_handle());
             (state, given_up)
         };
@@ -275,7 +276,7 @@ mod tests {
             };
             let state = Arc::new(StreamState::<Cache<Frame>>::new(inner, Wake::default()));
             let shared: Arc<dyn Shared> = state.clone();
-            let mut share = Unfinished::new(most).share(Arc::downgrade(&shared));
+            let mut share = Unfinished::new(most).share(Arc::downgrade(&shared), None);
             let taken = Taken { limit: 1 << 20, gzip: true };
             let mut unread = Unread { data: Bytes::copy_from_slice(&bytes[..10]), ..Unread::default() };
             handle(&mut unread, &state, taken, &mut share).await.unwrap();

@@ -88,8 +88,8 @@ impl<A: Accept> Service<A> {
         self
     }
 
-    /// How many bytes of requests that are not whole yet are kept, of all streams together. Beyond, the stream that sends most
-    /// of one ends with RESOURCE_EXHAUSTED. 256 MiB otherwise.
+    /// How many bytes of requests that are not whole yet are kept, of all streams together. Beyond, of the
+    /// [client](Accepted::client) that sends most the stream that sends most of one ends with RESOURCE_EXHAUSTED. 256 MiB otherwise.
     #[must_use]
     pub fn max_unfinished_bytes(self, bytes: usize) -> Self {
         Self { unfinished: Unfinished::new(bytes), ..self }
@@ -150,9 +150,9 @@ impl<A: Accept> Service<A> {
         let shared: Arc<dyn Shared> = state.clone();
         let entry = self.streams.enter(Arc::downgrade(&shared), bounds.streams)?;
         let opened = Opened::new(head, protocol, wake, StreamHandle(Arc::downgrade(&shared)));
-        let Accepted { source, metadata } = unless_ended(&state, self.accept.accept(opened)).await?;
+        let Accepted { source, metadata, client } = unless_ended(&state, self.accept.accept(opened)).await?;
         state.lock().source = Some(source);
-        let unfinished = self.unfinished.share(Arc::downgrade(&shared));
+        let unfinished = self.unfinished.share(Arc::downgrade(&shared), client);
         let taken = Taken { limit: bounds.request_bytes, gzip };
         let reading = tokio::spawn(requests::read(body, state.clone(), taken, unfinished));
         state.is_read_by(reading.abort_handle());
@@ -227,7 +227,7 @@ mod tests {
     fn of_unfinished_requests_256_mib_are_kept_unless_somebody_says_otherwise() {
         let shared = crate::grpc::server::Shared::new(Cache::new(Options::default()), Settings::default());
         let nobody: Weak<StreamState<Cache<Frame>>> = Weak::new();
-        let mut share = shared.service().unfinished.share(nobody);
+        let mut share = shared.service().unfinished.share(nobody, None);
         share.keep(256 << 20).unwrap();
         share.keep((256 << 20) + 1).unwrap_err();
     }

@@ -95,6 +95,11 @@ impl<S> StreamState<S> {
         self.wake.wake();
     }
 
+    /// Whether it is to end.
+    pub(crate) fn must_end(&self) -> bool {
+        self.lock_ended().is_some()
+    }
+
     /// What it is to end with, if it is: once.
     pub(crate) fn take_end(&self, source: Option<&mut S>) -> Option<Status>
     where

@@ -1,5 +1,5 @@
-//! What is kept of requests that are not whole yet: so many bytes for all streams together. Who sends most of one loses
-//! first, so that nobody who sends little is the worse for it.
+//! What is kept of requests that are not whole yet: so many bytes for all streams together. The client that sends most of them loses
+//! first, of its streams the one that sends most, so that nobody who sends little is the worse for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,7 +18,15 @@ pub(crate) struct Unfinished {
 struct Kept {
     bytes: usize,
     next: u64,
-    streams: HashMap<u64, (usize, Weak<dyn Shared>)>,
+    streams: HashMap<u64, OfStream>,
+}
+
+#[derive(Debug)]
+struct OfStream {
+    bytes: usize,
+    stream: Weak<dyn Shared>,
+    /// Without one it is a client of its own.
+    client: Option<u64>,
 }
 
 /// What one stream keeps.
@@ -26,6 +34,7 @@ struct Kept {
 pub(crate) struct Share {
     of: Arc<Unfinished>,
     stream: Weak<dyn Shared>,
+    client: Option<u64>,
     /// Unless it keeps nothing.
     id: Option<u64>,
 }
@@ -35,8 +44,8 @@ impl Unfinished {
         Arc::new(Self { most, kept: Mutex::default() })
     }
 
-    pub(crate) fn share(self: &Arc<Self>, stream: Weak<dyn Shared>) -> Share {
-        Share { of: self.clone(), stream, id: None }
+    pub(crate) fn share(self: &Arc<Self>, stream: Weak<dyn Shared>, client: Option<u64>) -> Share {
+        Share { of: self.clone(), stream, client, id: None }
     }
 
     /// How much that is.
@@ -53,7 +62,7 @@ impl Share {
     /// It keeps so many bytes now.
     ///
     /// # Errors
-    /// There would be too much, and nobody keeps more than this stream.
+    /// There would be too much, and no client keeps more than that of this stream, nor a stream of it more than this.
     pub(crate) fn keep(&mut self, bytes: usize) -> Result<(), ProtocolError> {
         if bytes == 0 {
             self.give_back();
@@ -64,7 +73,7 @@ impl Share {
         let mut ended = Vec::new();
         let mut kept = self.of.lock();
         let id = match self.id {
-            // Another found that this stream keeps most.
+            // Another found that it is this stream that is to end.
             Some(id) if !kept.streams.contains_key(&id) => return Err(error),
             Some(id) => id,
             None => {
@@ -73,12 +82,11 @@ impl Share {
             }
         };
         self.id = Some(id);
-        let before = kept.streams.insert(id, (bytes, self.stream.clone())).map_or(0, |(before, _)| before);
+        let this = OfStream { bytes, stream: self.stream.clone(), client: self.client };
+        let before = kept.streams.insert(id, this).map_or(0, |before| before.bytes);
         kept.bytes = kept.bytes - before + bytes;
         while kept.bytes > most {
-            let Some(largest) = kept.streams.iter().max_by_key(|(_, (bytes, _))| *bytes).map(|(id, _)| *id) else {
-                break;
-            };
+            let Some(largest) = kept.largest() else { break };
             ended.extend(kept.remove(largest).filter(|_| largest != id));
         }
         let stays = kept.streams.contains_key(&id);
@@ -96,8 +104,21 @@ impl Share {
 }
 
 impl Kept {
+    /// Of the client that keeps most the stream that does.
+    fn largest(&self) -> Option<u64> {
+        let mut of_clients: HashMap<_, usize> = HashMap::new();
+        for of in self.streams.values() {
+            if let Some(client) = of.client {
+                *of_clients.entry(client).or_default() += of.bytes;
+            }
+        }
+        let of_client = |of: &OfStream| of.client.and_then(|client| of_clients.get(&client)).copied();
+        let largest = self.streams.iter().max_by_key(|(_, of)| (of_client(of).unwrap_or(of.bytes), of.bytes));
+        largest.map(|(id, _)| *id)
+    }
+
     fn remove(&mut self, id: u64) -> Option<Weak<dyn Shared>> {
-        let (bytes, stream) = self.streams.remove(&id)?;
+        let OfStream { bytes, stream, .. } = self.streams.remove(&id)?;
         self.bytes -= bytes;
         Some(stream)
     }
@@ -133,9 +154,13 @@ mod tests {
     }
 
     fn share(of: &Arc<Unfinished>) -> (Arc<Refused>, Share) {
+        share_of(of, None)
+    }
+
+    fn share_of(of: &Arc<Unfinished>, client: Option<u64>) -> (Arc<Refused>, Share) {
         let stream = Arc::new(Refused::default());
         let shared: Arc<dyn Shared> = stream.clone();
-        (stream, of.share(Arc::downgrade(&shared)))
+        (stream, of.share(Arc::downgrade(&shared), client))
     }
 
     fn streams(of: &Unfinished) -> usize {
@@ -167,5 +192,29 @@ mod tests {
         second.keep(100).unwrap_err();
         assert_eq!(one.0.load(Ordering::Relaxed), 0, "who keeps little is not the worse for it");
         first.keep(100).unwrap();
+    }
+
+    /// Who divides what it keeps among many streams is no less than who keeps it on one.
+    #[test]
+    fn of_the_client_that_keeps_most_the_largest_stream_ends_though_another_s_is_larger() {
+        for (one_request, another) in [(Some(2), Some(1)), (None, Some(1))] {
+            let unfinished = Unfinished::new(100);
+            let (honest, mut large) = share_of(&unfinished, one_request);
+            large.keep(40).unwrap();
+            let mut others: Vec<_> = (0..6).map(|_| share_of(&unfinished, another)).collect();
+            for (bytes, (_, share)) in [9, 10, 11, 9, 10, 10].into_iter().zip(&mut others) {
+                share.keep(bytes).unwrap();
+            }
+            // Of another, of none, and of its own what is one byte too much: the one of 11 goes.
+            large.keep(42).unwrap();
+            let ended = |others: &[(Arc<Refused>, Share)]| {
+                let ended = others.iter().map(|(stream, _)| stream.0.load(Ordering::Relaxed));
+                ended.collect::<Vec<_>>()
+            };
+            assert_eq!(ended(&others), [0, 0, 1, 0, 0, 0]);
+            // It asks for more itself, and is the largest of those that are left.
+            others[3].1.keep(21).unwrap_err();
+            assert_eq!((ended(&others), honest.0.load(Ordering::Relaxed)), (vec![0, 0, 1, 0, 0, 0], 0));
+        }
     }
 }
