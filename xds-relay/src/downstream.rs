@@ -152,3 +152,22 @@ impl ServedStream for Outside {
         self.handle.deny(reason);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client_rules::Rules;
+    use crate::config::Config;
+    use crate::metrics::Metrics;
+    use crate::relay_core::EveryNode;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn of_streams_that_have_much_to_be_told_half_as_many_as_there_are_threads_go_on_at_a_time() {
+        let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
+        let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
+        let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
+        let rules = ClientRules::new(Rules::load(&config).unwrap());
+        let service = format!("{:?}", service(core, rules));
+        assert!(service.contains("long_turns: Some(2)"), "{service}");
+    }
+}

@@ -1,6 +1,7 @@
 //! The tower service: a path picks protocol and type, a call opens a stream.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::future::{Future, poll_fn, ready};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ pub struct Service<A> {
 }
 
 /// What streams of a service may do.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Bounds {
     stream_age: Option<Duration>,
     request_bytes: usize,
@@ -188,6 +189,15 @@ impl<A> Clone for Service<A> {
         let (accept, settings) = (accept.clone(), settings.clone());
         let (unfinished, turns, streams) = (unfinished.clone(), turns.clone(), streams.clone());
         Self { accept, settings, bounds: *bounds, unfinished, turns, streams }
+    }
+}
+
+impl<A> fmt::Debug for Service<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bounds, unfinished, turns, .. } = self;
+        let mut service = f.debug_struct("Service");
+        service.field("bounds", bounds).field("unfinished_bytes", &unfinished.bytes());
+        service.field("long_turns", &turns.as_ref().map(Turns::left)).finish_non_exhaustive()
     }
 }
 

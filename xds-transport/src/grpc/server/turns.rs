@@ -18,6 +18,11 @@ impl Turns {
         Self(Arc::new(Semaphore::new(at_a_time.clamp(1, Semaphore::MAX_PERMITS))))
     }
 
+    /// How many nobody has at the moment.
+    pub(crate) fn left(&self) -> usize {
+        self.0.available_permits()
+    }
+
     pub(crate) fn next(&self) -> Turn {
         let all = self.0.clone();
         Box::pin(async move { all.acquire_owned().await.ok() })
