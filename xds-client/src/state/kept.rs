@@ -390,7 +390,8 @@ impl State {
         let is_of_another = {
             let Inner { read, renamed, .. } = &mut *lock(&self.inner);
             if let Some(former) = self.identities.former(key, origin) {
-                renamed.extend(read.take_former(&former, &id).map(|moved| Renamed::new(key, origin, former, &id, moved)));
+                renamed
+                    .extend(read.take_former(&former, &id).map(|moved| Renamed::new(key, origin, former, &id, moved)));
             }
             read.of_another.contains(&id) || self.identities.has_moved(origin)
         };

@@ -1,8 +1,8 @@
 //! What an earlier version of the program kept, which told an origin by its address, too, beside what is kept since: what counts is
 //! one of both, whole.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use xds_relay::state::{
     Commit, Compare, Limits, Listing, Memory, Op, Revision, State, Store, StoreError, Watch, identities,
