@@ -60,7 +60,7 @@ struct Inner {
     /// When that was read, and now.
     read_at: Instant,
     now: Moment,
-    /// What was asked for, and is there or was not read yet.
+    /// What was asked for, and is there or was not read yet; by the name that an earlier version had for it, too.
     asked: HashSet<ScopeId>,
     /// What of that was not looked for in the store that is open now.
     unread: HashSet<ScopeId>,
@@ -245,6 +245,10 @@ impl State {
         for (id, since) in inner.read.since.drain() {
             read.since.entry(id).or_insert(since);
         }
+        read.learned.extend(inner.read.learned.drain().filter(|id| !read.used.contains_key(id)));
+        for (id, used) in inner.read.used.drain() {
+            read.used.entry(id).or_insert(used);
+        }
         read.of_another.extend(inner.read.of_another.drain());
         read.origins.append(&mut inner.read.origins);
         (inner.read, inner.read_at) = (read, at.now);
@@ -276,10 +280,16 @@ impl State {
     pub(crate) fn catch_up(&self, scopes: &[Arc<Scope>], now: Instant) {
         let unread = std::mem::take(&mut lock(&self.inner).unread);
         for scope in scopes.iter().filter(|_| !unread.is_empty()) {
-            let Some(id) = self.identities.of(&scope.key, scope.origin()).filter(|id| unread.contains(id)) else {
-                continue;
-            };
-            scope.recall(self.recollect(&scope.key, scope.origin(), id), now);
+            let Some(id) = self.identities.of(&scope.key, scope.origin()) else { continue };
+            let former = self.identities.former(&scope.key, scope.origin());
+            let is_unread = unread.contains(&id);
+            if is_unread || former.is_some_and(|former| unread.contains(&former)) {
+                let recollection = self.recollect(&scope.key, scope.origin(), id);
+                // What was kept by the former name may not count.
+                if is_unread || !recollection.known.is_empty() {
+                    scope.recall(recollection, now);
+                }
+            }
         }
     }
 
@@ -379,15 +389,9 @@ impl State {
     fn recollect(&self, key: &ScopeKey, origin: usize, id: ScopeId) -> Recollection {
         let is_of_another = {
             let Inner { read, renamed, .. } = &mut *lock(&self.inner);
-            if let Some(former) = self.identities.former(key, origin)
-                && let Some(known) = read.loaded.remove(&former)
-            {
-                if let Some(since) = read.since.remove(&former) {
-                    read.since.entry(id.clone()).or_insert(since);
-                }
-                renamed.push(Renamed { key: key.clone(), origin, former, id: id.clone(), known: known.clone() });
-                // What there is by either name is of one run that was cut short, and the same.
-                read.loaded.entry(id.clone()).or_default().extend(known);
+            if let Some(former) = self.identities.former(key, origin) {
+                renamed
+                    .extend(read.take_former(&former, &id).map(|moved| Renamed::new(key, origin, former, &id, moved)));
             }
             read.of_another.contains(&id) || self.identities.has_moved(origin)
         };
@@ -418,9 +422,11 @@ impl LastKnownGood for State {
         let id = self.identities.of(key, origin)?;
         {
             let inner = &mut *lock(&self.inner);
-            inner.asked.insert(id.clone());
-            if inner.store.is_none() {
-                inner.unread.insert(id.clone());
+            for id in [Some(id.clone()), self.identities.former(key, origin)].into_iter().flatten() {
+                if inner.store.is_none() {
+                    inner.unread.insert(id.clone());
+                }
+                inner.asked.insert(id);
             }
         }
         Some(self.recollect(key, origin, id))
@@ -429,8 +435,10 @@ impl LastKnownGood for State {
     fn dropped(&self, scope: Arc<Scope>) {
         let Some(id) = self.identities.of(&scope.key, scope.origin()) else { return };
         let inner = &mut *lock(&self.inner);
-        inner.asked.remove(&id);
-        inner.unread.remove(&id);
+        for id in [Some(id), self.identities.former(&scope.key, scope.origin())].into_iter().flatten() {
+            inner.asked.remove(&id);
+            inner.unread.remove(&id);
+        }
         // Of more, what is kept is there until nobody has asked for it for long.
         if inner.dropped.len() < DROPPED {
             inner.dropped.push(scope);

@@ -23,6 +23,10 @@ pub(crate) struct Read {
     pub(crate) loaded: HashMap<ScopeId, Vec<Known<Frame>>>,
     /// Since when nobody said that it is so, in seconds since 1970.
     pub(crate) since: HashMap<ScopeId, u64>,
+    /// When each was in use last, in seconds since 1970.
+    pub(crate) used: HashMap<ScopeId, u64>,
+    /// Those of them that only others knew.
+    pub(crate) learned: HashSet<ScopeId>,
     /// What not only those said who would now.
     pub(crate) of_another: HashSet<ScopeId>,
     /// The origins of the configuration that any of it came from, by position.
@@ -115,6 +119,7 @@ impl Read {
                 let value = seal(&key, &record);
                 saver.add(Op::Put(key, value));
             }
+            self.used.insert(id.clone(), record.used);
             self.since.insert(id, since);
         }
     }

@@ -245,6 +245,14 @@ impl Saver {
         self.add(Op::Delete(key));
     }
 
+    /// The same, and what is to be done for it, once that is to be.
+    pub(crate) fn delete_later(&mut self, key: String) -> Vec<Op> {
+        let (ops, bytes) = (self.ops.len(), self.bytes);
+        self.delete(key);
+        self.bytes = bytes;
+        self.ops.split_off(ops)
+    }
+
     /// What is kept with an alias that is gone is kept without it: that it is gone itself nobody said.
     pub(crate) fn part(&mut self, store: &dyn Store) -> Result<(), StoreError> {
         while let Some((key, alias)) = self.parted.last().cloned() {

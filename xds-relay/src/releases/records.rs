@@ -65,7 +65,8 @@ pub(crate) struct ControlRecord {
     /// A relay put this back into a store that had an earlier state, and nothing was done since: another relay may know more.
     #[prost(bool, tag = "12")]
     pub(crate) is_put_back: bool,
-    /// What people ordered last: the [prints](crate::releases::ordered::Ordered) of that.
+    /// What people ordered last: the [prints](crate::releases::ordered::Ordered) of that, of which there is always one where any version wrote it that
+    /// knows of them.
     #[prost(fixed64, repeated, tag = "13")]
     pub(crate) ordered: Vec<u64>,
 }

@@ -28,8 +28,9 @@ pub(super) fn exporter(config: &config::Traces) -> Result<SpanExporter, Error> {
     let builder = match tls(config)? {
         None => builder,
         Some(tls) => {
-            let endpoint = Endpoint::from_shared(config.otlp.clone()).map_err(|error| refused(with_causes(&error)))?;
-            builder.with_channel(endpoint.connect_with_connector_lazy(Securely(Arc::new(tls))))
+            let uri: Uri = config.otlp.parse().map_err(|error| refused(with_causes(&error)))?;
+            let endpoint = endpoint(&uri).map_err(|error| refused(with_causes(&error)))?;
+            builder.with_channel(endpoint.connect_with_connector_lazy(Securely { uri, tls: Arc::new(tls) }))
         }
     };
     builder.build().map_err(|error| refused(with_causes(&error)))
@@ -43,8 +44,20 @@ pub(super) fn tls(config: &config::Traces) -> Result<Option<Tls>, Error> {
     config.tls.as_ref().map(|files| tls::towards(files, "traces.tls")).transpose()
 }
 
+/// What gRPC goes by for a collector at `https`. A program may have TLS compiled into gRPC, which refuses to connect there by any other: it is
+/// told of no TLS, and says in its requests where they go.
+fn endpoint(collector: &Uri) -> Result<Endpoint, http::Error> {
+    let authority = collector.authority().map_or("", |authority| authority.as_str());
+    let in_clear = Uri::builder().scheme("http").authority(authority).path_and_query("/").build()?;
+    Ok(Endpoint::from(in_clear).origin(collector.clone()))
+}
+
+/// Connects to a collector, whatever it is told.
 #[derive(Clone)]
-struct Securely(Arc<Tls>);
+struct Securely {
+    uri: Uri,
+    tls: Arc<Tls>,
+}
 
 impl Service<Uri> for Securely {
     type Response = TokioIo<Box<dyn Io>>;
@@ -55,8 +68,22 @@ impl Service<Uri> for Securely {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let tls = self.0.clone();
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let Self { uri, tls } = self.clone();
         Box::pin(async move { connect(&uri, Some(&tls), b"h2").await.map(TokioIo::new) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grpc_is_told_of_no_tls_that_is_not_its_own() {
+        for collector in ["https://collector.example", "https://[::1]:4317"] {
+            let endpoint = endpoint(&collector.parse().unwrap()).unwrap();
+            let authority = collector.trim_start_matches("https://");
+            assert_eq!(endpoint.uri().to_string(), format!("http://{authority}/"));
+        }
     }
 }

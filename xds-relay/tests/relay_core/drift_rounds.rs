@@ -141,6 +141,13 @@ fn what_differs_for_a_moment_is_no_drift() {
     assert_eq!((checks(&world, "same"), checks(&world, "differs"), differing(&world)), (1, 0, 0));
 }
 
+/// The origin says something else at the version that it had first.
+fn put_as_first(world: &mut World, name: &str, body: u32) {
+    let now = world.now;
+    world.origins[0].put_frame(now, "", ENDPOINTS, name, "1", frame(ENDPOINTS, name, &body.to_string()));
+    world.settle();
+}
+
 #[test]
 fn what_changes_all_the_time_is_no_drift_and_drift_that_begins_to_is_none_any_more() {
     let (mut world, _, names) = world_of(&["a"]);
@@ -149,9 +156,9 @@ fn what_changes_all_the_time_is_no_drift_and_drift_that_begins_to_is_none_any_mo
     world.put(0, ENDPOINTS, &names[0], "2");
     look(&mut world, &mut rounds, 60);
     assert_eq!(differing(&world), 1);
-    // It is another one each time that it is looked at, and as it was for longer than a look takes.
-    for version in 3..60_u32 {
-        world.put(0, ENDPOINTS, &names[0], &version.to_string());
+    // It is another one each time that it is looked at, and as it was for longer than a look takes: whatever its version says.
+    for body in 3..60 {
+        put_as_first(&mut world, &names[0], body);
         look(&mut world, &mut rounds, 4);
     }
     assert_eq!(differing(&world), 0);
@@ -169,11 +176,28 @@ fn what_changes_all_the_time_is_not_told_for_what_stands_beside_it() {
     let mut rounds = DriftRounds::new(world.relays[0].core.clone(), EVERY, || u64::MAX / 2);
     world.stick(0);
     world.put(0, ENDPOINTS, &other, "2");
-    for version in 2..60_u32 {
-        world.put(0, ENDPOINTS, &names[0], &version.to_string());
+    for body in 2..60 {
+        put_as_first(&mut world, &names[0], body);
         look(&mut world, &mut rounds, 4);
     }
     assert_eq!(differing(&world), 1);
+}
+
+/// What it is given does not come to clients, and it is another one each time that it is looked at.
+#[test]
+fn a_relay_that_is_stuck_is_told_while_its_origin_goes_on() {
+    let (mut world, _, names) = world_of(&["a"]);
+    let mut rounds = DriftRounds::new(world.relays[0].core.clone(), EVERY, || u64::MAX / 2);
+    look(&mut world, &mut rounds, 35);
+    world.stick(0);
+    for version in 2..60_u32 {
+        match version % 5 {
+            0 => world.remove(0, ENDPOINTS, &names[0]),
+            _ => world.put(0, ENDPOINTS, &names[0], &version.to_string()),
+        }
+        look(&mut world, &mut rounds, 3);
+    }
+    assert_eq!((differing(&world), checks(&world, "same")), (1, 1));
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod denied;
 mod drift;
 mod drift_hostile;
 mod drift_rounds;
+mod earlier_version;
 mod ends;
 mod errors;
 mod file_variants;

@@ -185,7 +185,7 @@ fn what_another_server_said_while_the_relay_ran_is_asked_for_without_versions_af
 }
 
 /// What it was told by until the address was none of that.
-fn former(config: &xds_relay::Config, grouping: &dyn NodeGrouping) -> Identities {
+pub(crate) fn former(config: &xds_relay::Config, grouping: &dyn NodeGrouping) -> Identities {
     let origin = &config.origins[0];
     let OriginKind::Server { servers, protocol } = &origin.kind else { panic!() };
     let identity = format!("{} {} {} {:?}", origin.name, servers[0], protocol.as_str(), origin.xdstp);

@@ -4,7 +4,7 @@ use xds_relay::{Config, Reloaded};
 
 use crate::Running;
 use crate::failover::{asked, client, first, page, say, told};
-use crate::stream::Origin;
+use crate::stream::{Origin, in_time};
 
 /// The relay has these origins from now on.
 async fn leads(relay: &Running, origins: &str) -> Reloaded {
@@ -58,4 +58,57 @@ async fn an_origin_comes_and_goes_and_its_clients_keep_what_they_hold() {
     assert_eq!(dump["origins"].as_array().unwrap().len(), 1);
     let mut late = client(&relay, &[name]).await;
     assert_eq!(told(&mut late).await, [format!("{name}=two")], "it is served on");
+}
+
+/// How often anything was written of what is known, once that is more than so often.
+async fn written(relay: &Running, more_than: u64) -> u64 {
+    let commits = "xds_relay_state_commits_total{result=\"ok\"} ";
+    in_time(async {
+        loop {
+            let page = page(relay.admin.unwrap(), "/metrics").await;
+            let count = page.lines().find_map(|line| line.strip_prefix(commits)?.parse().ok());
+            if let Some(count) = count.filter(|count| *count > more_than) {
+                return count;
+            }
+        }
+    })
+    .await
+}
+
+/// Nobody has asked for it in this run: no scope knows that its server was another one.
+#[tokio::test]
+async fn what_was_kept_of_one_server_is_asked_for_without_its_versions_of_another_that_a_reload_has() {
+    let name = "xdstp://c/envoy.config.cluster.v3.Cluster/x";
+    for moves in [false, true] {
+        let (a, b, directory) = (Origin::listen().await, Origin::listen().await, tempfile::tempdir().unwrap());
+        let by = |address| format!("[{{ name: up, server: '{address}', authorities: [c] }}]");
+        let (here, there) = (a.address(), b.address());
+        let state = format!("state: {{ path: '{}' }}", directory.path().display());
+        let mut relay = Running::start_with(&by(here), &state).await;
+        let mut holder = client(&relay, &[name]).await;
+        let mut served = a.accept().await;
+        asked(&mut served).await;
+        let before = written(&relay, 0).await;
+        let mut answers = served.respond();
+        say(&mut answers, "1", &[(name, "1", "one")]);
+        assert_eq!(told(&mut holder).await, [format!("{name}=one")]);
+        written(&relay, before).await;
+        drop(holder);
+        relay.stop();
+        relay.stopped().await;
+        // Both are away: what is kept is served.
+        drop((a, b, served, answers));
+
+        let relay = Running::start_with(&by(here), &state).await;
+        // It was read before anything is written.
+        written(&relay, 0).await;
+        if moves {
+            assert_eq!(leads(&relay, &by(there)).await.applied, ["origins[0].server"]);
+        }
+        let mut asks = client(&relay, &[name]).await;
+        assert_eq!(told(&mut asks).await, [format!("{name}=one")]);
+        let mut served = Origin::listen_at(if moves { there } else { here }).await.accept().await;
+        let versions = if moves { vec![] } else { vec!["1"] };
+        assert_eq!(first(&asked(&mut served).await), ([name].into(), versions), "{moves}");
+    }
 }

@@ -53,7 +53,8 @@ impl Scope {
         });
         let of_others = &mut self.lock().of_others;
         if of_others.turns == turn {
-            of_others.held = held;
+            // Beside what was served meanwhile of what was known before.
+            held.into_iter().for_each(|(type_url, names)| of_others.held.entry(type_url).or_default().extend(names));
         }
     }
 }

@@ -109,3 +109,19 @@ fn client_rule_069_what_a_server_says_that_does_not_count_is_dropped() {
     assert_eq!((scope.asks(), comes(1, "b")), (1, "a".to_owned()), "it was left");
     assert_eq!(comes(0, "b"), "a b");
 }
+
+/// It is looked at in parts, and what was known before a restart is served meanwhile.
+#[test]
+fn what_is_served_of_others_while_it_is_noted_what_is_held_is_of_others_too() {
+    #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+    let now = Instant::now();
+    let scope = Scope::streamed(ScopeKey::EveryNode, 0, Duration::from_secs(3600), None, 1);
+    let type_url: TypeUrl = CDS.into();
+    scope.store(&type_url, came(now, &["a"]), now);
+    let turn = scope.lock().of_others.begin();
+    scope.lock().of_others.holds(type_url.clone(), "b".parse().unwrap());
+    scope.note_held(turn);
+    let mut held: Vec<_> = scope.lock().of_others.held[&type_url].iter().map(ToString::to_string).collect();
+    held.sort();
+    assert_eq!(held, ["a", "b"]);
+}

@@ -6,7 +6,10 @@ use super::heard::{Key, Side};
 use crate::api::{Drift, PAGE, ScopeDrift};
 
 /// Names with what is served and what the origin has, where that is not the same.
-pub(super) type Differences = BTreeMap<Key, (Option<Side>, Option<Side>)>;
+pub(super) type Differences = BTreeMap<Key, Sides>;
+
+/// What is served, and what the origin has.
+type Sides = (Option<Side>, Option<Side>);
 
 /// Of one scope, at one moment.
 #[derive(Default)]
@@ -39,11 +42,11 @@ impl Compared {
     }
 
     /// What there is of it, a while after what was found `before`. What was the same then is on its way now; what was not, and
-    /// is otherwise than before, never stands still, and cannot be told from what is on its way.
+    /// does not [stand](stands), is never the same, and cannot be told from what is on its way.
     pub(super) fn standing_since(mut self, before: &Self) -> Self {
         let (mut same, mut moving) = (0, 0);
         self.found.retain(|key, sides| match before.found.get(key) {
-            Some(before) if before == sides => true,
+            Some(before) if stands(sides, before) => true,
             Some(_) => {
                 moving += 1;
                 false
@@ -70,11 +73,21 @@ impl Compared {
     pub(super) fn told(self, scope: String, trouble: Option<String>) -> ScopeDrift {
         let Self { same, unanswered, moving, found } = self;
         let more_drifts = found.len().saturating_sub(PAGE);
-        let told = |((type_url, name), (served, at_origin)): (Key, (Option<Side>, Option<Side>))| {
+        let told = |((type_url, name), (served, at_origin)): (Key, Sides)| {
             let [served, at_origin] = [served, at_origin].map(|side| side.map(|side| side.version.to_string()));
             Drift { type_url: type_url.to_string(), name: name.to_string(), served, at_origin }
         };
         let drifts = found.into_iter().take(PAGE).map(told).collect();
         ScopeDrift { scope, same, unanswered, moving, trouble, drifts, more_drifts }
     }
+}
+
+/// Whether a difference was there a while `before`: as it is; or what is served is as it was, and the origin had another version both times,
+/// as one has that goes on while the relay does not. An origin that says something else each time at one version does not.
+pub(super) fn stands(sides: &Sides, before: &Sides) -> bool {
+    let is_other_version = |(served, at_origin): &Sides| {
+        let versions = served.as_ref().zip(at_origin.as_ref());
+        versions.is_none_or(|(served, at_origin)| served.version != at_origin.version)
+    };
+    sides == before || sides.0 == before.0 && is_other_version(sides) && is_other_version(before)
 }

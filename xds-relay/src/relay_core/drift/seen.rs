@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use xdstp_client::federation::ScopeKey;
 
-use super::compared::Differences;
+use super::compared::{Differences, stands};
 use super::heard::Key;
 use crate::lock::lock;
 use crate::metrics::DriftGauges;
@@ -68,8 +68,7 @@ impl DriftSeen {
         }
     }
 
-    /// What of all that is `found` stands: it was found as it is in the look before, be that the one that it is told of, or the
-    /// `first` of two.
+    /// What of all that is `found` [stands]: it was found in the look before, be that the one that it is told of, or the `first` of two.
     pub(super) fn standing(
         &self,
         place: &(usize, ScopeKey),
@@ -77,8 +76,8 @@ impl DriftSeen {
         first: Option<&Differences>,
     ) -> Differences {
         let told = self.differ.get(place);
-        let is_before = |key: &Key, sides| [told, first].into_iter().flatten().any(|all| all.get(key) == Some(sides));
-        let standing = found.iter().filter(|(key, sides)| is_before(key, sides));
+        let before = |key: &Key| [told, first].into_iter().flatten().filter_map(|all| all.get(key)).collect::<Vec<_>>();
+        let standing = found.iter().filter(|(key, sides)| before(key).into_iter().any(|before| stands(sides, before)));
         standing.map(|(key, sides)| (key.clone(), sides.clone())).collect()
     }
 

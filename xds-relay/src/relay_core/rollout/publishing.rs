@@ -193,7 +193,8 @@ impl Releases {
                 put_back => put_back?,
             }
         }
-        state.stored.put_control_back(&self.rollout.stages)?;
+        let ordered = state.stored.put_control_back(&self.rollout.stages)?;
+        ordered.iter().for_each(|(order, became)| became.tell(&self.rollout.scope().to_string(), order));
         // Others see only now what they may know better.
         if self.turns.are_shared() {
             state.turn.await_newer(now);

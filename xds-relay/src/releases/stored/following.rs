@@ -6,13 +6,14 @@ use bytes::Bytes;
 use prost::Message;
 use xdstp_client::state::{Event, Op, StoreError};
 
-use crate::releases::act::Instance;
+use crate::releases::act::{Instance, Order};
 use crate::releases::control::Control;
 use crate::releases::keyspace::{Keyspace, Kind};
 use crate::releases::manifest::BodyHash;
 use crate::releases::records::{Count, hash};
 use crate::releases::stage::Stages;
 use crate::releases::stored::error::{Damage, StoredError};
+use crate::releases::stored::merged::Became;
 use crate::releases::stored::{Stored, bodies_of};
 
 impl Stored {
@@ -67,22 +68,22 @@ impl Stored {
     }
 
     /// Has the store know again what is known here, beside what was [ordered](Self::merged) there since: whatever it names is to be
-    /// [there](Self::put_back) before.
+    /// [there](Self::put_back) before. What became of what was ordered there is to be told.
     ///
     /// # Errors
     /// The store cannot be written. Others were faster: they are heard.
-    pub(crate) fn put_control_back(&mut self, stages: &Stages) -> Result<(), StoredError> {
-        let (control, ordered) = self.merged(stages)?;
+    pub(crate) fn put_control_back(&mut self, stages: &Stages) -> Result<Vec<(Order, Became)>, StoredError> {
+        let merged = self.merged(stages)?;
         let unsaved = std::mem::take(&mut self.unsaved);
-        let before = std::mem::replace(&mut self.ordered, ordered);
-        let done = self.commit_anyhow(&control, &[]);
+        let before = std::mem::replace(&mut self.ordered, merged.ordered.clone());
+        let done = self.commit_anyhow(&merged.control, &[]);
         if !matches!(done, Ok(true)) {
             self.ordered = before;
         }
         // What was ordered meanwhile is written as what is ordered when the store is back.
         self.unsaved = unsaved;
         (self.control, _) = self.with_unsaved(stages);
-        if done? { Ok(()) } else { Err(StoredError::Contended) }
+        if done? { Ok(merged.orders) } else { Err(StoredError::Contended) }
     }
 
     /// Goes by what the store says, though it was put back to an earlier state.

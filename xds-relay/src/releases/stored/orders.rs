@@ -261,7 +261,7 @@ impl Stored {
 
     /// What people ordered, with what is done now.
     fn ordered_with(&self, done: &[(Order, Transition)]) -> Ordered {
-        let mut ordered = self.ordered.clone();
+        let mut ordered = self.ordered.clone().begun(self.count.changes);
         done.iter().for_each(|(order, _)| ordered.note(order));
         ordered
     }

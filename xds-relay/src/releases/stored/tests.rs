@@ -20,6 +20,7 @@ mod away;
 mod contended;
 mod damage;
 mod marks;
+mod ordered_since;
 mod put_back;
 mod written;
 

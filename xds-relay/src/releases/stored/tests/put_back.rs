@@ -28,11 +28,11 @@ impl Store for Silent {
     }
 }
 
-fn control_there(store: &dyn Store) -> Bytes {
+pub(super) fn control_there(store: &dyn Store) -> Bytes {
     store.list(&Keyspace::of(SCOPE).control()).unwrap().entries.remove(0).value
 }
 
-fn put_control(store: &dyn Store, value: Bytes) {
+pub(super) fn put_control(store: &dyn Store, value: Bytes) {
     let _ = store.commit(&[Op::put(Keyspace::of(SCOPE).control(), value)], &[]).unwrap();
 }
 
