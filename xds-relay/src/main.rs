@@ -180,6 +180,9 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let source = Source { file, aggregation_rules: arguments.aggregation_rules, log: arguments.log };
     let (config, notes) = source.load_with_notes()?;
+    let (logging, set_log) = log::to_stderr(&config.log);
+    // Of what is checked some is good, and to be warned of all the same.
+    logging.init();
     if arguments.check || arguments.mode == Mode::Validate {
         for note in &notes {
             eprintln!("xds-relay: note: {note}");
@@ -191,8 +194,6 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         say(&format!("good: {}\n", summary(&config, &files)));
         return Ok(());
     }
-    let (logging, set_log) = log::to_stderr(&config.log);
-    logging.init();
     for note in &notes {
         tracing::warn!("{note}");
     }
