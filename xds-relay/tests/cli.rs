@@ -223,9 +223,9 @@ fn a_signal_ends_a_relay_that_serves_its_admin_pages() {
         let answer = answer(&mut connect(admin), "/healthz");
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
 
+        let said = lines(running.child.stderr.take().unwrap());
         running.signal(signal);
         assert_eq!(running.child.wait().unwrap().code(), Some(0));
-    }
         let last = said.iter().last().unwrap();
         assert!(last.contains("the drain is over") && last.contains("streams=0"), "{last}");
     }
@@ -276,6 +276,7 @@ fn a_check_warns_of_keys_that_everybody_may_read() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let said = text(&output.stderr);
         assert_eq!(said.contains("everybody may read the keys of what is kept"), warns, "{mode:o}: {said}");
+    }
 }
 
 /// A limit of the size of files, as `ulimit -f` sets it, is an error of what is written there, and the end of nothing.
