@@ -7,6 +7,7 @@ use xds_relay::releases::{Act, Transition};
 use xds_relay::state::{Memory, Op, Store as _};
 
 use crate::replica_copies::staged;
+use crate::support::logged;
 
 #[test]
 fn what_was_ordered_before_the_store_answers_holds_when_it_does() {
@@ -36,7 +37,9 @@ fn what_was_ordered_while_the_store_is_away_holds_over_a_restart() {
     assert_eq!(relays.order(0, Act::Rollback { to: None }).unwrap(), Transition::RolledBack);
     relays.advance(2);
     for _ in 0..2 {
-        relays.restart(0, &[client]);
+        let lines = logged(|| relays.restart(0, &[client]));
+        let line = lines.iter().find(|line| line.contains("it was ordered before this relay began")).unwrap();
+        assert!(line.contains(" scope=\"old-style\" by="), "{line}");
         relays.advance(5);
         assert_eq!(relays.held([client]), ["a@1 b@1"]);
     }

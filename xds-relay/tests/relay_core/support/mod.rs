@@ -6,6 +6,7 @@ mod ended;
 #[path = "../../support/flag.rs"]
 mod flag;
 mod link;
+mod logged;
 mod origin;
 mod relays;
 pub(crate) mod replicas;
@@ -26,6 +27,7 @@ pub(crate) use client::Client;
 pub(crate) use ended::Ended;
 pub(crate) use flag::Flag;
 use link::Link;
+pub(crate) use logged::logged;
 pub(crate) use origin::{Origin, cluster, frame};
 pub(crate) use relays::Relay;
 pub(crate) use wire::Wire;
