@@ -7,6 +7,9 @@
 mod contents;
 mod followed;
 mod follower;
+#[cfg(test)]
+#[path = "../tests/support/logged.rs"]
+pub(crate) mod logged;
 mod losses;
 mod relayed;
 mod standing;

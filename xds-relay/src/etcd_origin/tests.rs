@@ -10,6 +10,7 @@ use super::key::RESOURCES;
 use super::value::Reader;
 use crate::config::Config;
 use crate::file_origin::{Descriptors, Served};
+use crate::keyed_origin::logged::logged;
 use crate::keyed_origin::{Contents, Follower, HELD, Next};
 
 const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
@@ -148,6 +149,17 @@ fn a_value_that_is_not_good_leaves_the_last_good_one_until_the_key_goes() {
     world.commit(&[Op::delete(key("a")), Op::delete(key("b")), Op::delete("res/odd")]);
     world.told();
     assert_eq!((world.names(), world.follower.refused()), (Some(vec![]), (0, None)));
+}
+
+#[test]
+fn of_a_key_that_is_refused_the_log_has_the_origin_and_all_of_the_key() {
+    let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default()).of("kv", "mesh/");
+    let mut world = World { follower: Follower::new(Contents::new(reader), [""]), ..World::new() };
+    world.list();
+    world.commit(&[Op::put(key("a"), "{")]);
+    let lines = logged(|| assert_eq!(world.told(), Next::Watch));
+    let [line] = lines.as_slice() else { panic!("{lines:?}") };
+    assert!(line.contains(" origin=\"kv\"") && line.contains(&format!("mesh/{}: refused", key("a"))), "{line}");
 }
 
 #[test]

@@ -145,3 +145,43 @@ impl Told for Relayed {
         self.core.metrics().upstream_refused(&self.name, values);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::keyed_origin::logged::logged;
+    use crate::metrics::Metrics;
+    use crate::relay_core::EveryNode;
+
+    #[tokio::test]
+    async fn what_was_logged_as_it_was_refused_is_not_logged_again_and_all_else_that_is_wrong_is() {
+        let config = Config::parse("relay.yaml", "origins: [{ name: kv, server: 'a:1' }]").unwrap();
+        let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
+        let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
+        let metrics = core.metrics().etcd("kv");
+        let mut relayed = Relayed::new(core.clone(), (0, &config.origins[0]), "etcd", metrics);
+        let refused = |away: Option<&str>, values: u64| Standing {
+            keeper: "etcd",
+            away: away.map(str::to_owned),
+            refused: (values, Some(format!("k{values}: no"))),
+            known: crate::keyed_origin::standing::Known::All,
+            ..Standing::default()
+        };
+        for (standing, words) in [
+            (refused(None, 1), None),
+            (refused(None, 2), None),
+            (refused(Some("nobody there"), 2), Some("etcd is away, and all stays as it is: nobody there; 2 values")),
+            (refused(None, 2), Some("2 values are refused, of k2: no among them")),
+            (refused(None, 1), None),
+            (refused(None, 0), Some("nothing is wrong any more")),
+        ] {
+            let lines = logged(|| relayed.standing(&standing));
+            assert_eq!(lines.len(), usize::from(words.is_some()), "{lines:?}");
+            assert!(lines.iter().all(|line| line.contains(words.unwrap_or_default())), "{lines:?}");
+            let told = core.status(Instant::now()).origins[0].clone();
+            let told = told.last_error.or(told.hint);
+            assert_eq!(told, standing.trouble());
+        }
+    }
+}

@@ -57,7 +57,7 @@ fn a_value_that_is_not_good_is_shown_and_counted_and_the_last_good_one_stays() {
     assert_eq!(watch.next(), "web 1s");
     cluster.control(&["put", &format!("mesh/res/{CLUSTER}/web"), "{'@type': nothing}"]);
     let refused = relay.until("/api/v1/status", |_, page| page.contains("a value is refused"));
-    assert!(refused.contains(&format!("res/{CLUSTER}/web")), "{refused}");
+    assert!(refused.contains(&format!("mesh/res/{CLUSTER}/web")), "{refused}");
     let metrics = relay.page("/metrics").1;
     assert!(metrics.contains("xds_relay_etcd_origin_refused_keys{origin=\"kv\"} 1"), "{metrics}");
     assert!(metrics.contains("xds_relay_upstream_refused_total{origin=\"kv\"} 1"), "{metrics}");

@@ -6,6 +6,7 @@ mod ended;
 #[path = "../../support/flag.rs"]
 mod flag;
 mod link;
+#[path = "../../support/logged.rs"]
 mod logged;
 mod origin;
 mod relays;

@@ -1,4 +1,4 @@
-//! What is logged on a thread: relays here have no others.
+//! What is logged on the thread of a test.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
