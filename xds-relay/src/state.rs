@@ -63,8 +63,9 @@ pub fn keys(config: &Config) -> Result<Option<Arc<Keys>>, KeysError> {
             KeysError::Bad { file: file.clone(), line: 1, problem: "no text; expected a key in each line" }
         }
     })?;
+    let keys = Keys::parse(file, &text)?;
     warn_of_readers(file);
-    Keys::parse(file, &text).map(|keys| Some(Arc::new(keys)))
+    Ok(Some(Arc::new(keys)))
 }
 
 /// What is kept in the directory of a configuration: none if it names none. It is to be [read](read).
