@@ -68,8 +68,11 @@ struct History {
 fn histories() -> impl Strategy<Value = History> {
     let events = proptest::collection::vec(event(), 1..24);
     let forms = proptest::sample::select(FORMS.to_vec());
-    (proptest::sample::select(BOTH.to_vec()), forms, events)
-        .prop_map(|(upstream, forms, events)| History { upstream, forms, events })
+    (proptest::sample::select(BOTH.to_vec()), forms, events).prop_map(|(upstream, forms, events)| History {
+        upstream,
+        forms,
+        events,
+    })
 }
 
 /// A client, and what is known of it.

@@ -93,7 +93,8 @@ impl Fault {
         match self {
             Self::HearOnce => {
                 let mut is_first = |resource: &Resource| {
-                    heard.insert(resource.resource_name.clone().into_iter().chain(name(resource).into_bytes()).collect())
+                    heard
+                        .insert(resource.resource_name.clone().into_iter().chain(name(resource).into_bytes()).collect())
                 };
                 response.resources.retain(|resource| is_first(resource));
             }
