@@ -7,6 +7,7 @@
 
 mod faults;
 mod removals;
+mod several;
 mod varied;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,7 @@ use crate::parameters::{BOTH, chain, vary};
 use crate::support::{CLUSTERS, DELTA, Hearer, Protocol, SECOND, World};
 use faults::Fault;
 use removals::Removals;
+use several::Several;
 use varied::{LAYOUTS, Sends, Varied};
 
 const NAMES: [&str; 2] = ["cart", "shop"];
@@ -99,6 +101,8 @@ struct Run {
     forms: [&'static str; 2],
     varied: Varied,
     seats: Vec<Seat>,
+    /// One that is told of variants by constraints.
+    several: Option<Several>,
     removals: Arc<Mutex<Removals>>,
 }
 
@@ -127,7 +131,8 @@ impl Run {
             response
         }));
         let varied = Varied::new(history.forms[0] == "draft");
-        let mut run = Self { world, last, forms: history.forms, varied, seats: Vec::new(), removals };
+        let several = (history.forms[1] == "final").then(|| Several::new(&world, last, &NAMES));
+        let mut run = Self { world, last, forms: history.forms, varied, seats: Vec::new(), several, removals };
         for at in 0..CLIENTS {
             let seat = run.sit(at, Sends::ALL[at % Sends::ALL.len()]);
             run.seats.push(seat);
@@ -215,6 +220,10 @@ impl Run {
         if let Some(wrong) = self.removals.lock().unwrap().wrong.take() {
             return Err(wrong);
         }
+        if let Some(several) = &mut self.several {
+            several.read(self.world.now);
+            several.check(&self.varied)?;
+        }
         for seat in &mut self.seats {
             for name in NAMES.into_iter().filter(|name| self.varied.bodies(name, seat.sends).is_empty()) {
                 seat.was_without.insert(name);
@@ -238,6 +247,9 @@ impl Run {
         self.check()?;
         self.apply(Event::Wait(100));
         self.check()?;
+        if let Some(several) = &self.several {
+            several.end(&self.varied)?;
+        }
         for seat in &self.seats {
             for name in NAMES.into_iter().filter(|name| seat.covers(name)) {
                 let (held, due) = (seat.holds.get(name), self.varied.bodies(name, seat.sends));

@@ -10,7 +10,7 @@ use xds_transport::wire::{DeltaDiscoveryResponse, Resource};
 use crate::support::{DELTA, Protocol};
 
 /// A name with the constraints of a variant, encoded: nothing, of what is for everybody.
-type Variant = (String, Bytes);
+pub(super) type Variant = (String, Bytes);
 
 #[derive(Default)]
 pub(super) struct Removals {
@@ -73,7 +73,7 @@ impl Removals {
     }
 }
 
-fn named(resource: &Resource) -> Variant {
+pub(super) fn named(resource: &Resource) -> Variant {
     match resource.resource_name.is_empty() {
         true => (resource.name.clone(), Bytes::new()),
         false => variant(&resource.resource_name),
@@ -81,7 +81,7 @@ fn named(resource: &Resource) -> Variant {
 }
 
 /// What a `ResourceName` says.
-fn variant(name: &Bytes) -> Variant {
+pub(super) fn variant(name: &Bytes) -> Variant {
     let constraints = Fields::of(name).filter_map(|field| match field.unwrap() {
         Field { number: 2, value: FieldValue::Bytes(constraints) } => Some(Bytes::copy_from_slice(constraints)),
         _ => None,
