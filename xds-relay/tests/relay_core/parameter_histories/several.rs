@@ -89,10 +89,11 @@ impl Several {
                 if bodies().any(|body| due.contains(&body.as_str())) {
                     self.has.insert(key);
                     self.was_without.remove(&key);
-                } else if !bodies().any(|body| varied.is_for(name, body, sends)) {
-                    if self.has.remove(&key) && !self.was_without.contains(&key) {
-                        return Err(format!("taken away: {name} of {sends:?} on a stream of several"));
-                    }
+                } else if !bodies().any(|body| varied.is_for(name, body, sends))
+                    && self.has.remove(&key)
+                    && !self.was_without.contains(&key)
+                {
+                    return Err(format!("taken away: {name} of {sends:?} on a stream of several"));
                 }
             }
         }
