@@ -26,7 +26,7 @@ pub(crate) use client::Client;
 pub(crate) use ended::Ended;
 pub(crate) use flag::Flag;
 use link::Link;
-pub(crate) use origin::{Origin, cluster, frame};
+pub(crate) use origin::{Origin, body_of, cluster, frame};
 pub(crate) use relays::Relay;
 pub(crate) use wire::Wire;
 
