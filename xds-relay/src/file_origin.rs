@@ -51,6 +51,7 @@ mod encode;
 mod environment;
 mod error;
 mod files;
+mod glance;
 mod held;
 mod import;
 mod load;

@@ -18,9 +18,10 @@ use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 use self::signal::{Signal, Woken};
-use self::unfinished::{Counts, Glance, changed, glance, is_half_written};
+use self::unfinished::{Counts, changed, is_half_written};
 use super::descriptors::Descriptors;
 use super::error::FileError;
+use super::glance::Glance;
 use super::load::{Directory, Loaded};
 use super::resource::FileResource;
 use super::served::Served;
@@ -168,7 +169,7 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
                     }
                 }
                 Woken::TimedOut => {
-                    if glance(&self.directory) != self.seen {
+                    if self.directory.glance() != self.seen {
                         // Nobody told: there are no notifications here, or they are for a directory that has since
                         // been replaced by another of this name.
                         self.subscribe(&BTreeSet::new());
@@ -238,21 +239,7 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
 
     /// Reads the files; false if it is time to stop.
     fn reload(&mut self) -> bool {
-        self.follow();
-        let mut read = self.read();
-        let deadline = Instant::now() + self.timing.pause * self.timing.rounds;
-        while read.as_ref().is_ok_and(|loaded| self.is_half_written(&loaded.counts)) {
-            let before = self.seen.clone();
-            if !self.settled(self.timing.pause) {
-                return false;
-            }
-            self.follow();
-            read = self.read();
-            // Nobody goes on with it: it is meant to be so, however new a clock says that it is.
-            if self.seen == before || Instant::now() >= deadline {
-                break;
-            }
-        }
+        let Some(read) = self.read() else { return false };
         let outcome = read.map(|Loaded { resources, counts, .. }| {
             self.counts = counts;
             resources
@@ -268,12 +255,6 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
         let changed = |file: &Path| changed(file, &self.directory.path);
         is_half_written(self.seen.as_ref(), &changed, &self.counts, counts, self.timing.pause, SystemTime::now())
     }
-
-    fn read(&mut self) -> Result<Loaded, FileError> {
-        // Before reading: what changes while the files are read is seen as different next time.
-        self.seen = glance(&self.directory);
-        self.directory.read()
-    }
 }
 
 /// Reading the files is reported too, and must not be a reason to read them again.
@@ -283,3 +264,26 @@ fn is_reading(kind: EventKind) -> bool {
 
 #[cfg(test)]
 mod tests;
+    /// What the files have, all at one moment, once who writes them is done; none if it is time to stop.
+    fn read(&mut self) -> Option<Result<Loaded, FileError>> {
+        let deadline = Instant::now() + self.timing.pause * self.timing.rounds;
+        let (mut has_waited, mut before) = (false, None);
+        loop {
+            self.follow();
+            let (seen, read, rests) = self.directory.read_while_it_rests();
+            self.seen = seen;
+            let is_done = || !read.as_ref().is_ok_and(|loaded| self.is_half_written(&loaded.counts));
+            // Nobody goes on with it: it is meant to be so, however new a clock says that it is.
+            let is_meant = before.as_ref() == Some(&self.seen);
+            if (rests && (is_meant || is_done())) || (has_waited && Instant::now() >= deadline) {
+                return Some(read);
+            }
+            before = rests.then(|| self.seen.clone());
+            let quiet = if rests { self.timing.pause } else { self.timing.quiet };
+            if !self.settled(quiet) {
+                return None;
+            }
+            has_waited = true;
+        }
+    }
+

@@ -3,6 +3,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use super::signal::Raised;
 use super::*;
 
+use crate::file_origin::environment::Environment;
 use crate::file_origin::load;
 
 fn all_of(directory: &Path, descriptors: Descriptors) -> Directory {
@@ -309,4 +310,46 @@ fn a_directory_that_comes_while_one_waits_is_watched() {
     assert!(watcher.settled(NEVER));
     std::fs::write(new.join("a.yaml"), text(&["a"])).unwrap();
     assert!(matches!(signal.wait(Duration::from_secs(60)), Woken::Changed), "it is watched");
+}
+
+/// What is read with this does so as each file is, before what is in it counts.
+fn as_it_is_read(look: impl Fn(&str) + Send + Sync + 'static) -> Option<Environment> {
+    Some(Environment::new(move |name| {
+        look(name);
+        Ok(name.to_lowercase())
+    }))
+}
+
+#[cfg(unix)]
+#[test]
+fn what_moves_from_file_to_file_while_they_are_read_is_there_all_the_time() {
+    use std::os::unix::fs::symlink;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let a = "\"${A}\"";
+    for (revision, first, second) in [(".v1", &[a][..], &["b", "c"][..]), (".v2", &[a, "b"], &["c"])] {
+        std::fs::create_dir(path(revision)).unwrap();
+        std::fs::write(path(revision).join("a.yaml"), text(first)).unwrap();
+        std::fs::write(path(revision).join("b.yaml"), text(second)).unwrap();
+    }
+    let swapped = |quiet| {
+        let (next, now) = (path("next"), path("now"));
+        let _ = std::fs::remove_file(&now);
+        symlink(".v1", &now).unwrap();
+        symlink(".v2", &next).unwrap();
+        let (mut watcher, receiver) = watcher(directory.path(), Duration::ZERO);
+        (watcher.directory.path, watcher.timing.quiet) = (now.clone(), quiet);
+        // Once, while the first file is read.
+        watcher.directory.environment = as_it_is_read(move |_: &str| _ = std::fs::rename(&next, &now));
+        (watcher, receiver)
+    };
+    let names = |all: Vec<FileResource>| all.into_iter().map(|one| one.name).collect::<Vec<_>>();
+    let (mut watcher, receiver) = swapped(Duration::ZERO);
+    assert!(watcher.reload());
+    let told: Vec<_> = receiver.try_iter().map(|outcome| names(outcome.unwrap())).collect();
+    assert_eq!(told, [["a", "b", "c"]], "`b` went from the second file to the first");
+    // Who starts does not wait for it to rest.
+    let (watcher, _) = swapped(NEVER);
+    assert_eq!(names(watcher.directory.resources().unwrap()), ["a", "b", "c"]);
 }
