@@ -28,8 +28,9 @@ use super::served::Served;
 
 /// A running watch of a directory of resources; dropping it ends it.
 ///
-/// A thread of its own reads the files and calls back. Once it is dropped the callback does not run any more: dropping
-/// waits for a callback that is running, unless it is the callback itself that drops.
+/// A thread of its own reads the files and calls back. Once it is dropped the callback does not begin any more: dropping
+/// waits for a callback that is running, unless it is the callback itself that drops, and for what is read of a disk, each for a second at
+/// most.
 ///
 /// # Examples
 /// ```
@@ -108,7 +109,12 @@ impl Watch {
             reported: loaded,
             counts: Counts::new(),
         };
-        let thread = std::thread::Builder::new().name("file-origin".into()).spawn(|| watcher.run())?;
+        let ending = Ending(Arc::clone(&signal));
+        let run = move || {
+            let _ending = ending;
+            watcher.run();
+        };
+        let thread = std::thread::Builder::new().name("file-origin".into()).spawn(run)?;
         Ok(Self { signal, thread: Some(thread) })
     }
 }
@@ -116,10 +122,26 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.signal.raise(|raised| raised.stop = true);
-        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != std::thread::current().id()) {
+        let others = self.thread.take().filter(|thread| thread.thread().id() != std::thread::current().id());
+        let Some(thread) = others else { return };
+        if self.signal.ends_within(LAST_READ) {
             // A panic of the callback has been reported by its own thread.
             let _ = thread.join();
+        } else {
+            tracing::warn!("files are still being read, of a disk that does not answer: nobody waits for that");
         }
+    }
+}
+
+/// How long who drops a watch waits for what is read at that moment: a network mount may never answer.
+const LAST_READ: Duration = Duration::from_secs(1);
+
+/// Says that the thread is over, however that came.
+struct Ending(Arc<Signal>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.raise(|raised| raised.ended = true);
     }
 }
 
@@ -244,6 +266,10 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
             self.counts = counts;
             resources
         });
+        // Nobody waits for it any more who found that it does not come back from a disk.
+        if self.signal.is_stopped() {
+            return false;
+        }
         if outcome != self.reported {
             self.reported.clone_from(&outcome);
             (self.on_change)(outcome);
@@ -251,19 +277,6 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
         true
     }
 
-    fn is_half_written(&self, counts: &Counts) -> bool {
-        let changed = |file: &Path| changed(file, &self.directory.path);
-        is_half_written(self.seen.as_ref(), &changed, &self.counts, counts, self.timing.pause, SystemTime::now())
-    }
-}
-
-/// Reading the files is reported too, and must not be a reason to read them again.
-fn is_reading(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
-}
-
-#[cfg(test)]
-mod tests;
     /// What the files have, all at one moment, once who writes them is done; none if it is time to stop.
     fn read(&mut self) -> Option<Result<Loaded, FileError>> {
         let deadline = Instant::now() + self.timing.pause * self.timing.rounds;
@@ -287,3 +300,16 @@ mod tests;
         }
     }
 
+    fn is_half_written(&self, counts: &Counts) -> bool {
+        let changed = |file: &Path| changed(file, &self.directory.path);
+        is_half_written(self.seen.as_ref(), &changed, &self.counts, counts, self.timing.pause, SystemTime::now())
+    }
+}
+
+/// Reading the files is reported too, and must not be a reason to read them again.
+fn is_reading(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
+}
+
+#[cfg(test)]
+mod tests;

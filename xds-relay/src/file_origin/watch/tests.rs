@@ -178,7 +178,7 @@ fn a_writer_that_pauses_in_the_middle_of_a_file_or_before_it_writes_it_anew_is_w
         write(interrupted);
         signal.raise(|raised| raised.stop = true);
         assert!(!watcher.reload(), "it was waiting when it was stopped");
-        signal.raise(|raised| *raised = Raised { changed: true, stop: false });
+        signal.raise(|raised| *raised = Raised { changed: true, ..Raised::default() });
         assert!(watcher.reload());
         assert!(!signal.raised.lock().unwrap().changed, "it waited for the writer to go on");
         let told: Vec<_> = receiver.try_iter().map(|outcome| outcome.unwrap().len()).collect();
@@ -267,7 +267,7 @@ fn a_writer_that_takes_a_directory_away_before_it_writes_it_anew_is_waited_for()
     let (mut watcher, receiver) = watcher(directory.path(), NEVER);
     watcher.directory.with_directories = true;
     let signal = Arc::clone(&watcher.signal);
-    let stop = || signal.raise(|raised| *raised = Raised { changed: false, stop: true });
+    let stop = || signal.raise(|raised| *raised = Raised { stop: true, ..Raised::default() });
     assert!(watcher.reload());
     let takes: [&dyn Fn(); 2] =
         [&|| std::fs::remove_file(sub.join("a.yaml")).unwrap(), &|| std::fs::remove_dir(&sub).unwrap()];
@@ -352,4 +352,32 @@ fn what_moves_from_file_to_file_while_they_are_read_is_there_all_the_time() {
     // Who starts does not wait for it to rest.
     let (watcher, _) = swapped(NEVER);
     assert_eq!(names(watcher.directory.resources().unwrap()), ["a", "b", "c"]);
+}
+
+/// As a network mount does that is gone.
+#[test]
+fn a_disk_that_does_not_answer_holds_nobody_up_who_ends_and_tells_nothing_later() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("a.yaml"), text(&["\"${A}\""])).unwrap();
+    let (reading, is_read) = channel();
+    let (answer, answered) = channel::<()>();
+    let answered = std::sync::Mutex::new(answered);
+    let environment = as_it_is_read(move |_| {
+        let _ = reading.send(());
+        let _ = answered.lock().unwrap().recv();
+    });
+    let directory = Directory { environment, ..all_of(directory.path(), Descriptors::built_in().unwrap()) };
+    let (sender, receiver) = channel();
+    let on_change = move |outcome| sender.send(outcome).unwrap();
+    let watch = Watch::start_with(directory, Ok(Vec::new()), on_change, TIMING).unwrap();
+    is_read.recv().unwrap();
+    let (over, is_over) = channel();
+    std::thread::spawn(move || {
+        drop(watch);
+        over.send(()).unwrap();
+    });
+    let ended = is_over.recv_timeout(Duration::from_secs(60));
+    drop(answer);
+    assert_eq!(ended, Ok(()));
+    assert_eq!(receiver.recv_timeout(NEVER), Err(RecvTimeoutError::Disconnected), "nothing was told");
 }
