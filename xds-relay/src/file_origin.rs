@@ -76,4 +76,5 @@ pub use self::load::{load, load_embedded};
 pub(crate) use self::redact::without_secrets;
 pub use self::resource::FileResource;
 pub(crate) use self::served::Served;
+pub(crate) use self::watch::Reading;
 pub use self::watch::Watch;

@@ -169,6 +169,11 @@ impl Directory {
         (seen, read, rests)
     }
 
+    /// Whether there are none, as where a volume is to be mounted.
+    pub(crate) fn has_no_files(&self) -> bool {
+        self.list().is_ok_and(|listing| listing.files.is_empty())
+    }
+
     /// What is in its files.
     pub(crate) fn resources(&self) -> Result<Vec<FileResource>, FileError> {
         let mut tries = TRIES;

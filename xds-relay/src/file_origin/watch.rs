@@ -5,6 +5,7 @@
 //! systems (network mounts) report nothing, so the directory is also looked at from time to time. Either way the files
 //! are read again, and only other *content* is a change.
 
+mod guard;
 mod signal;
 mod unfinished;
 
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant, SystemTime};
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
+use self::guard::{Guard, Later};
 use self::signal::{Signal, Woken};
 use self::unfinished::{Counts, changed, is_half_written};
 use super::descriptors::Descriptors;
@@ -80,22 +82,25 @@ impl Watch {
         on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
     ) -> std::io::Result<Self> {
         let directory = Directory::new(directory.into(), descriptors, Served::default());
-        Self::start_with(directory, Ok(loaded), on_change, TIMING)
+        Self::start_with(directory, Some(Ok(loaded)), None, at_once(on_change), TIMING)
     }
 
-    /// Watches the directory of an origin: see [`start`](Self::start). It may be bad as this begins.
+    /// Watches the directory of an origin: see [`start`](Self::start). It may be bad as this begins, or without files, which does not count. What removes much is told later, and
+    /// so is that there is no file as this begins: that it is held is told before.
     pub(crate) fn of(
         directory: Directory,
-        loaded: Result<Vec<FileResource>, FileError>,
-        on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
+        loaded: Option<Result<Vec<FileResource>, FileError>>,
+        on_change: impl FnMut(Reading) + Send + 'static,
     ) -> std::io::Result<Self> {
-        Self::start_with(directory, loaded, on_change, TIMING)
+        let guard = Guard::new(loaded.as_ref().and_then(|loaded| loaded.as_deref().ok()));
+        Self::start_with(directory, loaded, Some(guard), on_change, TIMING)
     }
 
     fn start_with(
         directory: Directory,
-        loaded: Result<Vec<FileResource>, FileError>,
-        on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
+        loaded: Option<Result<Vec<FileResource>, FileError>>,
+        guard: Option<Guard>,
+        on_change: impl FnMut(Reading) + Send + 'static,
         timing: Timing,
     ) -> std::io::Result<Self> {
         let signal = Arc::new(Signal::default());
@@ -106,6 +111,8 @@ impl Watch {
             signal: Arc::clone(&signal),
             notifications: None,
             seen: None,
+            guard,
+            held: None,
             reported: loaded,
             counts: Counts::new(),
         };
@@ -116,6 +123,24 @@ impl Watch {
         };
         let thread = std::thread::Builder::new().name("file-origin".into()).spawn(run)?;
         Ok(Self { signal, thread: Some(thread) })
+    }
+}
+
+/// What is told of an origin.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// This is so from now on.
+    Done(Result<Vec<FileResource>, FileError>),
+    /// So many resources are gone, or there is no file as it begins: that is not so yet.
+    Held { gone: usize },
+}
+
+/// Tells what nobody holds.
+fn at_once(mut on_change: impl FnMut(Result<Vec<FileResource>, FileError>)) -> impl FnMut(Reading) {
+    move |reading| {
+        if let Reading::Done(outcome) = reading {
+            on_change(outcome);
+        }
     }
 }
 
@@ -155,6 +180,8 @@ struct Timing {
     poll: Duration,
     /// How long a writer may pause in the middle of a file, or between removing it and writing it anew.
     pause: Duration,
+    /// What time it is.
+    now: fn() -> Instant,
 }
 
 const TIMING: Timing = Timing {
@@ -162,6 +189,7 @@ const TIMING: Timing = Timing {
     rounds: 10,
     poll: Duration::from_secs(2),
     pause: Duration::from_secs(1),
+    now: Instant::now,
 };
 
 struct DirectoryWatcher<F> {
@@ -171,12 +199,16 @@ struct DirectoryWatcher<F> {
     signal: Arc<Signal>,
     notifications: Option<RecommendedWatcher>,
     seen: Glance,
-    reported: Result<Vec<FileResource>, FileError>,
+    /// Nobody has it for whom what is read counts at once.
+    guard: Option<Guard>,
+    held: Option<Later>,
+    /// What was told last, unless that something was held was told since.
+    reported: Option<Result<Vec<FileResource>, FileError>>,
     /// When all were good.
     counts: Counts,
 }
 
-impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
+impl<F: FnMut(Reading)> DirectoryWatcher<F> {
     fn run(mut self) {
         self.subscribe(&BTreeSet::new());
         if !self.reload() {
@@ -187,6 +219,11 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
                 Woken::Stop => return,
                 Woken::Changed => {
                     if !(self.settled(self.timing.quiet) && self.reload()) {
+                        return;
+                    }
+                }
+                Woken::TimedOut if self.held.is_some_and(|later| (self.timing.now)() >= later.until) => {
+                    if !self.reload() {
                         return;
                     }
                 }
@@ -270,11 +307,24 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
         if self.signal.is_stopped() {
             return false;
         }
-        if outcome != self.reported {
-            self.reported.clone_from(&outcome);
-            (self.on_change)(outcome);
-        }
+        self.tell(outcome);
         true
+    }
+
+    fn tell(&mut self, outcome: Result<Vec<FileResource>, FileError>) {
+        let guarded = self.guard.as_mut().zip(outcome.as_ref().ok());
+        let later =
+            guarded.and_then(|(guard, resources)| guard.hold((resources, self.counts.len()), (self.timing.now)()));
+        let before = std::mem::replace(&mut self.held, later);
+        if let Some(Later { gone, .. }) = later {
+            self.reported = None;
+            if before.is_none_or(|before| before.gone != gone) {
+                (self.on_change)(Reading::Held { gone });
+            }
+        } else if self.reported.as_ref() != Some(&outcome) {
+            self.reported = Some(outcome.clone());
+            (self.on_change)(Reading::Done(outcome));
+        }
     }
 
     /// What the files have, all at one moment, once who writes them is done; none if it is time to stop.

@@ -23,21 +23,34 @@ fn text(names: &[&str]) -> String {
 fn watch(directory: &Path, poll: Duration) -> (Watch, Receiver<Outcome>) {
     let descriptors = Descriptors::built_in().unwrap();
     let loaded = load(directory, &descriptors).unwrap_or_default();
-    let timing = Timing { quiet: Duration::from_millis(20), rounds: 10, poll, pause: Duration::from_millis(20) };
+    let timing = Timing {
+        quiet: Duration::from_millis(20),
+        rounds: 10,
+        poll,
+        pause: Duration::from_millis(20),
+        now: Instant::now,
+    };
     let (sender, receiver) = channel();
     let on_change = move |outcome| sender.send(outcome).unwrap();
-    let watch = Watch::start_with(all_of(directory, descriptors), Ok(loaded), on_change, timing).unwrap();
+    let watch =
+        Watch::start_with(all_of(directory, descriptors), Some(Ok(loaded)), None, at_once(on_change), timing).unwrap();
     (watch, receiver)
 }
 
 /// Watches a directory and those below it by notifications alone.
 fn watch_all(directory: &Path) -> (Watch, Receiver<Outcome>) {
-    let timing = Timing { quiet: Duration::from_millis(20), rounds: 10, poll: NEVER, pause: Duration::from_millis(20) };
+    let timing = Timing {
+        quiet: Duration::from_millis(20),
+        rounds: 10,
+        poll: NEVER,
+        pause: Duration::from_millis(20),
+        now: Instant::now,
+    };
     let (sender, receiver) = channel();
     let on_change = move |outcome| sender.send(outcome).unwrap();
     let all = Directory { with_directories: true, ..all_of(directory, Descriptors::built_in().unwrap()) };
     let loaded = all.read().map(|loaded| loaded.resources).unwrap_or_default();
-    (Watch::start_with(all, Ok(loaded), on_change, timing).unwrap(), receiver)
+    (Watch::start_with(all, Some(Ok(loaded)), None, at_once(on_change), timing).unwrap(), receiver)
 }
 
 /// Waits for an outcome that is `wanted`: several steps of one change may be seen apart.
@@ -144,17 +157,19 @@ fn reading_the_files_is_no_reason_to_read_them_again() {
 }
 
 /// A watcher whose thread is the test, without notifications.
-fn watcher(directory: &Path, pause: Duration) -> (DirectoryWatcher<impl FnMut(Outcome)>, Receiver<Outcome>) {
+fn watcher(directory: &Path, pause: Duration) -> (DirectoryWatcher<impl FnMut(Reading)>, Receiver<Outcome>) {
     let (sender, receiver) = channel();
     let watcher = DirectoryWatcher {
         directory: all_of(directory, Descriptors::built_in().unwrap()),
-        on_change: move |outcome| sender.send(outcome).unwrap(),
+        on_change: at_once(move |outcome| sender.send(outcome).unwrap()),
         // Without rounds one takes what has happened, and waits for no more.
-        timing: Timing { quiet: NEVER, rounds: 0, poll: NEVER, pause },
+        timing: Timing { quiet: NEVER, rounds: 0, poll: NEVER, pause, now: Instant::now },
         signal: Arc::default(),
         notifications: None,
         seen: None,
-        reported: Ok(Vec::new()),
+        guard: None,
+        held: None,
+        reported: Some(Ok(Vec::new())),
         counts: Counts::new(),
     };
     (watcher, receiver)
@@ -369,7 +384,7 @@ fn a_disk_that_does_not_answer_holds_nobody_up_who_ends_and_tells_nothing_later(
     let directory = Directory { environment, ..all_of(directory.path(), Descriptors::built_in().unwrap()) };
     let (sender, receiver) = channel();
     let on_change = move |outcome| sender.send(outcome).unwrap();
-    let watch = Watch::start_with(directory, Ok(Vec::new()), on_change, TIMING).unwrap();
+    let watch = Watch::start_with(directory, Some(Ok(Vec::new())), None, at_once(on_change), TIMING).unwrap();
     is_read.recv().unwrap();
     let (over, is_over) = channel();
     std::thread::spawn(move || {
@@ -381,3 +396,5 @@ fn a_disk_that_does_not_answer_holds_nobody_up_who_ends_and_tells_nothing_later(
     assert_eq!(ended, Ok(()));
     assert_eq!(receiver.recv_timeout(NEVER), Err(RecvTimeoutError::Disconnected), "nothing was told");
 }
+
+mod held;
