@@ -60,6 +60,13 @@ struct Running {
     running: JoinHandle<Result<(), Error>>,
 }
 
+/// A directory of files that says that there is nothing: one without files may be where a volume is to be mounted.
+fn no_resources() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("none.yaml"), "resources: []").unwrap();
+    directory
+}
+
 impl Running {
     /// `origins` is YAML.
     async fn start(origins: &str) -> Self {
