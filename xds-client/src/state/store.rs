@@ -87,6 +87,8 @@ pub struct Listing {
 pub struct Entry {
     /// Any text.
     pub key: String,
+    /// The keys that begin so and are no text (UTF-8): others may put what no entry has.
+    pub no_text: Vec<Bytes>,
     /// Any bytes.
     pub value: Bytes,
     /// When it was put.

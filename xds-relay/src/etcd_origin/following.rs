@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use xdstp_client::state::{Event, Listing, Op, Revision, Store, StoreError};
 
-use super::key::RESOURCES;
+use super::key::{RESOURCES, no_text};
 use super::value::Reader;
 use crate::keyed_origin::{
     Change, Contents, Followed, Follower, GRACE, Keeper, Next, READ_LOOKED, READ_WITHIN, Teller, Told,
@@ -183,7 +183,9 @@ impl<T: Told> Thread<T> {
 /// All that there is, at one revision.
 pub(super) fn listed(follower: &mut Follower<Reader>, listing: &Listing, now: Instant) -> Next {
     let put = listing.entries.iter().map(|entry| Op::Put(entry.key.clone(), entry.value.clone()));
-    follower.listed(ALL, put.map(change).collect(), now)
+    // What is refused for its key needs no value.
+    let refused = listing.no_text.iter().map(|key| Op::put(no_text(key), ""));
+    follower.listed(ALL, put.chain(refused).map(change).collect(), now)
 }
 
 /// What was done since, whole revisions: each is one change.

@@ -47,7 +47,8 @@ async fn at_one_revision(client: &Client, range: &KeyRange, cut: usize) -> Resul
             return Ok(None);
         }
         if pages.take(answer, cut)? {
-            return Ok(Some(Listing { entries: pages.entries, revision: pages.revision }));
+            let Pages { entries, revision, no_text, .. } = pages;
+            return Ok(Some(Listing { entries, revision, no_text }));
         }
     }
 }
@@ -66,7 +67,8 @@ struct Pages {
 
 impl Pages {
     fn new(range: KeyRange) -> Self {
-        Self { rest: range, limit: FIRST, revision: 0, entries: Vec::new(), bytes: 0 }
+        let (entries, no_text) = (Vec::new(), Vec::new());
+        Self { rest: range, limit: FIRST, revision: 0, entries, no_text, bytes: 0 }
     }
 
     fn next_request(&self) -> RangeRequest {
@@ -78,6 +80,7 @@ impl Pages {
 
     /// Whether that was the last.
     fn take(&mut self, page: RangeResponse, cut: usize) -> Result<bool, Failure> {
+    no_text: Vec<Bytes>,
         if self.revision == 0 {
             let revision = page.header.and_then(|header| Revision::try_from(header.revision).ok());
             self.revision = revision.filter(|revision| *revision > 0).ok_or(Failure::Nonsense("a revision is none"))?;
@@ -92,7 +95,10 @@ impl Pages {
             }
             self.rest = self.rest.after(&kv.key);
             bytes += kv.key.len() + kv.value.len();
-            self.entries.extend(entry(kv, cut));
+            match is_text(&kv, cut) {
+                true => self.entries.push(entry(kv, cut)?),
+                false => self.no_text.push(kv.key.get(cut..).unwrap_or_default().to_vec().into()),
+            }
         }
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > MOST_BYTES {
@@ -105,11 +111,17 @@ impl Pages {
     }
 }
 
-/// `None` of a key that is no text: it is not a store's.
-pub(super) fn entry(kv: KeyValue, cut: usize) -> Option<Entry> {
-    let key = std::str::from_utf8(kv.key.get(cut..)?).ok()?.to_owned();
-    let revision = Revision::try_from(kv.mod_revision).ok()?;
-    Some(Entry { key, value: Bytes::from(kv.value), revision })
+/// Whether a key is text, without its first `cut` bytes: what is not is no store's.
+pub(super) fn is_text(kv: &KeyValue, cut: usize) -> bool {
+    kv.key.get(cut..).is_some_and(|key| std::str::from_utf8(key).is_ok())
+}
+
+/// What a key has that [is text](is_text).
+pub(super) fn entry(kv: KeyValue, cut: usize) -> Result<Entry, Failure> {
+    let key = kv.key.get(cut..).and_then(|key| std::str::from_utf8(key).ok());
+    let key = key.ok_or(Failure::Nonsense("a key is no text"))?.to_owned();
+    let revision = Revision::try_from(kv.mod_revision).map_err(|_| Failure::Nonsense("a revision is none"))?;
+    Ok(Entry { key, value: Bytes::from(kv.value), revision })
 }
 
 #[cfg(test)]
@@ -162,3 +174,4 @@ mod tests {
         assert!(pages.take(foreign, 2).unwrap() && pages.entries.is_empty(), "no text, and no store's");
     }
 }
+        assert_eq!(pages.no_text, [&b"\xff"[..]]);
