@@ -29,7 +29,7 @@ use self::engine::Engine;
 pub use self::lease::{Fenced, Lease};
 pub use self::options::{EtcdOptions, EtcdOptionsError};
 use crate::state::changes::Watch;
-use crate::state::store::{Commit, Compare, Limits, Listing, Op, Revision, Store, StoreError};
+use crate::state::store::{Commit, Compare, Entry, Limits, Listing, Op, Revision, Store, StoreError};
 
 /// A store in a cluster of etcd, version 3.4 or later, for as many processes as use the same prefix. Clones are the same.
 ///
@@ -104,6 +104,10 @@ impl Store for Etcd {
 
     fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
         self.0.watch(prefix, after)
+    fn read(&self, key: &str) -> Result<Option<Entry>, StoreError> {
+        self.0.read(key)
+    }
+
     }
 
     fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {

@@ -33,6 +33,14 @@ pub trait Store: Send + Sync + 'static {
     /// The store cannot be read.
     fn list(&self, prefix: &str) -> Result<Listing, StoreError>;
 
+    /// What one key has, if it is there: whatever else begins with it need not be read.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn read(&self, key: &str) -> Result<Option<Entry>, StoreError> {
+        Ok(self.list(key)?.entries.into_iter().find(|entry| entry.key == key))
+    }
+
     /// What is done after a revision to keys that begin with `prefix`.
     ///
     /// # Errors

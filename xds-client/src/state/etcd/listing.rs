@@ -29,6 +29,16 @@ pub(super) async fn list(client: &Client, range: &KeyRange, cut: usize) -> Resul
     Err(Failure::Elsewhere(format!("what was being listed was compacted away {ATTEMPTS} times")))
 }
 
+/// What one key has, without its first `cut` bytes.
+pub(super) async fn read(client: &Client, key: String, cut: usize) -> Result<Option<Entry>, Failure> {
+    let asked = RangeRequest { key: key.into_bytes(), limit: 1, ..RangeRequest::default() };
+    match client.range(&asked).await?.0.kvs.pop() {
+        Some(kv) if kv.key != asked.key => Err(Failure::Nonsense("a key that was not asked for")),
+        Some(kv) => entry(kv, cut).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// `None` if that revision went while it was read.
 async fn at_one_revision(client: &Client, range: &KeyRange, cut: usize) -> Result<Option<Listing>, Failure> {
     let mut pages = Pages::new(range.clone());
