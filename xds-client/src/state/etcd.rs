@@ -45,7 +45,8 @@ use crate::state::store::{Commit, Compare, Entry, Limits, Listing, Op, Revision,
 /// A [watch](Store::watch) goes on by itself when its member is lost, from where it was. It is
 /// [`Compacted`](StoreError::Compacted) when etcd has compacted what is missed, when who watches is too slow (8 MiB or 16384
 /// changes), and when the cluster is another one or was put back to an earlier state: what was listed before is to be listed
-/// again. While no member answers, nothing is told.
+/// again. It is so, too, when it cannot go on for half a minute although all else is answered. While no member answers, nothing is
+/// told.
 ///
 /// It has a thread of its own, and may be called wherever one may wait.
 ///

@@ -62,7 +62,7 @@ impl Following {
         let stop = Arc::<Stop>::default();
         let follower = Follower::new(Contents::new(reader.clone()), [ALL]);
         let followed = Arc::new(Mutex::new(Followed::new(follower, Teller::new(told, KEEPER))));
-        let thread = Thread { store, followed: followed.clone(), stop: stop.clone(), pause: SOONEST };
+        let thread = Thread { store, followed: followed.clone(), stop: stop.clone(), pause: SOONEST, is_unwatched: false };
         let named = || thread::Builder::new().name("etcd-origin".into());
         if let Some(keeper) = keeper {
             let (stop, waits) = (stop.clone(), followed.clone());
@@ -102,6 +102,8 @@ struct Thread<T> {
     stop: Arc<Stop>,
     /// How long is waited after the next failure.
     pause: Duration,
+    /// All could be listed, and then not be watched.
+    is_unwatched: bool,
 }
 
 impl<T: Told> Thread<T> {
@@ -141,7 +143,11 @@ impl<T: Told> Thread<T> {
     fn follow(&mut self) -> Result<Instant, StoreError> {
         let listing = self.store.list(RESOURCES)?;
         let next = listed(&mut lock(&self.followed).follower, &listing, Instant::now());
-        self.tell(None);
+        match next {
+            // Else whoever may list, and may not watch, would be well for a moment, over and over.
+            Next::Watch if self.is_unwatched => lock(&self.followed).tell(),
+            _ => self.tell(None),
+        }
         match next {
             Next::List(at) => Ok(at),
             Next::Watch => self.watch(listing.revision),
@@ -150,7 +156,12 @@ impl<T: Told> Thread<T> {
 
     /// The same, once all was listed.
     fn watch(&mut self, after: Revision) -> Result<Instant, StoreError> {
-        let mut watch = self.store.watch(RESOURCES, after)?;
+        let watched = self.store.watch(RESOURCES, after);
+        let was_unwatched = std::mem::replace(&mut self.is_unwatched, watched.is_err());
+        let mut watch = watched?;
+        if was_unwatched {
+            self.tell(None);
+        }
         self.pause = SOONEST;
         let mut asked = Instant::now();
         loop {
