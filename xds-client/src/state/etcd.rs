@@ -12,6 +12,7 @@ mod link;
 mod listing;
 mod messages;
 mod options;
+mod patience;
 mod range;
 mod revisions;
 mod rpc;
@@ -103,12 +104,12 @@ impl Store for Etcd {
         self.0.list(prefix)
     }
 
-    fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
-        self.0.watch(prefix, after)
     fn read(&self, key: &str) -> Result<Option<Entry>, StoreError> {
         self.0.read(key)
     }
 
+    fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
+        self.0.watch(prefix, after)
     }
 
     fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {

@@ -87,6 +87,8 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// When that was so.
     pub revision: Revision,
+    /// The keys that begin so and are no text (UTF-8): others may put what no entry has.
+    pub no_text: Vec<Bytes>,
 }
 
 /// A value and its key.
@@ -95,8 +97,6 @@ pub struct Listing {
 pub struct Entry {
     /// Any text.
     pub key: String,
-    /// The keys that begin so and are no text (UTF-8): others may put what no entry has.
-    pub no_text: Vec<Bytes>,
     /// Any bytes.
     pub value: Bytes,
     /// When it was put.

@@ -44,8 +44,13 @@ async fn at_one_revision(client: &Client, range: &KeyRange, cut: usize) -> Resul
     let mut pages = Pages::new(range.clone());
     let mut begun = None;
     loop {
-        let (answer, seen) = match client.range(&pages.next_request()).await {
+        let (answer, seen) = match client.patient(pages.late).range(&pages.next_request()).await {
             Ok(answered) => answered,
+            Err(Failure::Late) if pages.limit > 1 => {
+                pages.late += 1;
+                pages.limit = (pages.limit / 4).max(1);
+                continue;
+            }
             Err(Failure::TooLarge) if pages.limit > 1 => {
                 pages.limit = (pages.limit / 8).max(1);
                 continue;
@@ -69,16 +74,19 @@ struct Pages {
     /// What is still to come.
     rest: KeyRange,
     limit: usize,
+    /// How many pages did not come in time.
+    late: u32,
     /// 0 before the first page.
     revision: Revision,
     entries: Vec<Entry>,
+    no_text: Vec<Bytes>,
     bytes: usize,
 }
 
 impl Pages {
     fn new(range: KeyRange) -> Self {
         let (entries, no_text) = (Vec::new(), Vec::new());
-        Self { rest: range, limit: FIRST, revision: 0, entries, no_text, bytes: 0 }
+        Self { rest: range, limit: FIRST, late: 0, revision: 0, entries, no_text, bytes: 0 }
     }
 
     fn next_request(&self) -> RangeRequest {
@@ -90,7 +98,6 @@ impl Pages {
 
     /// Whether that was the last.
     fn take(&mut self, page: RangeResponse, cut: usize) -> Result<bool, Failure> {
-    no_text: Vec<Bytes>,
         if self.revision == 0 {
             let revision = page.header.and_then(|header| Revision::try_from(header.revision).ok());
             self.revision = revision.filter(|revision| *revision > 0).ok_or(Failure::Nonsense("a revision is none"))?;
@@ -114,9 +121,9 @@ impl Pages {
         if self.bytes > MOST_BYTES {
             return Err(Failure::Refused(format!("there is more than {MOST_BYTES} bytes to list")));
         }
-        // As many as fit if they are as large as these, and not many more than there were.
+        // As many as fit if they are as large as these, and not many more than there were: those that follow may be larger.
         let fitting = PAGE.checked_div(bytes / count.max(1)).unwrap_or(MOST);
-        self.limit = fitting.clamp(1, MOST).min(self.limit * 4);
+        self.limit = fitting.clamp(1, MOST).min(self.limit * 2);
         Ok(!page.more)
     }
 }
@@ -160,9 +167,11 @@ mod tests {
     #[test]
     fn a_page_has_as_many_keys_as_fit() {
         let mut pages = Pages::new(KeyRange::of("p/"));
-        pages.take(page(&["p/a"], 1, true), 2).unwrap();
-        assert_eq!(pages.limit, 64);
-        pages.take(page(&["p/b"], PAGE / 2, true), 2).unwrap();
+        for (key, twice) in [("p/a", 32), ("p/b", 64), ("p/c", 128)] {
+            pages.take(page(&[key], 1, true), 2).unwrap();
+            assert_eq!(pages.limit, twice);
+        }
+        pages.take(page(&["p/d"], PAGE / 2, true), 2).unwrap();
         assert_eq!(pages.limit, 1);
     }
 
@@ -182,6 +191,6 @@ mod tests {
         foreign.kvs[0].key = b"p/\xff".to_vec();
         let mut pages = Pages::new(KeyRange::of("p/"));
         assert!(pages.take(foreign, 2).unwrap() && pages.entries.is_empty(), "no text, and no store's");
+        assert_eq!(pages.no_text, [&b"\xff"[..]]);
     }
 }
-        assert_eq!(pages.no_text, [&b"\xff"[..]]);
