@@ -94,9 +94,9 @@ impl<R: Read> Follower<R> {
         self.is_due
     }
 
-    /// The parts of which nobody has said yet what there is.
-    pub(crate) fn unlisted(&self) -> impl Iterator<Item = &str> {
-        self.unlisted.iter().map(String::as_str)
+    /// The parts of which nobody has said anything yet: a list that is held was said.
+    pub(crate) fn unanswered(&self) -> impl Iterator<Item = &str> {
+        self.unlisted.iter().map(String::as_str).filter(|part| !self.held.contains_key(*part))
     }
 
     /// What goes one after the other within a minute is one removal: of who keeps the keys, and does not do several things at once.

@@ -197,7 +197,7 @@ fn commit_all(
 /// What is to be done to a key, if anything.
 fn change(store: &impl Store, key: &Key, value: Option<&Bytes>) -> Result<Option<Change>, StoreError> {
     let key = key.to_string();
-    let there = store.list(&key)?.entries.into_iter().find(|entry| entry.key == key);
+    let there = store.read(&key)?;
     Ok(match (value, there) {
         (Some(value), Some(there)) if there.value == value => None,
         (Some(value), Some(there)) => Some((Op::put(&*key, value.clone()), Compare::unchanged(key, there.revision))),
@@ -237,7 +237,7 @@ fn size((op, compare): &Change) -> usize {
 mod tests {
     use std::sync::Mutex;
 
-    use xdstp_client::state::{Listing, Memory, Watch};
+    use xdstp_client::state::{Entry, Listing, Memory, Watch};
 
     use super::*;
 
@@ -256,7 +256,11 @@ mod tests {
 
     impl Store for Busy {
         fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
-            self.inner.list(prefix)
+            panic!("all that begins with {prefix} is listed, for one key")
+        }
+
+        fn read(&self, key: &str) -> Result<Option<Entry>, StoreError> {
+            self.inner.read(key)
         }
 
         fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
