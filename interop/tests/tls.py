@@ -14,8 +14,8 @@ from harness.registry import scenario
 from mesh import envoy_mesh, grpc_mesh, plain
 from setups import GRPC
 
-# What the relay's log says of who is not spoken to.
-REFUSED = " is not spoken to by TLS: "
+# What the relay's log says of who it has no TLS with.
+REFUSED = " no TLS with "
 # And of its own certificates, with which file that is.
 ANEW = "certificates are read anew"
 

@@ -141,7 +141,7 @@ impl Serving {
             Ok(Err(error)) => {
                 let peer = client.get().and_then(TcpConnectInfo::remote_addr);
                 let client = peer.map_or_else(|| "a client".to_owned(), |peer| peer.to_string());
-                tracing::warn!("{client} is not spoken to by TLS: {}", HandshakeError::from(error));
+                tracing::warn!("no TLS with {client}: {}", HandshakeError::from(error));
             }
             Err(_) => (self.limited)("preface"),
         }

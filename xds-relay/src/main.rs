@@ -180,6 +180,9 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let source = Source { file, aggregation_rules: arguments.aggregation_rules, log: arguments.log };
     let (config, notes) = source.load_with_notes()?;
+    let (logging, set_log) = log::to_stderr(&config.log);
+    // Of what is checked some is good, and to be warned of all the same.
+    logging.init();
     if arguments.check || arguments.mode == Mode::Validate {
         for note in &notes {
             eprintln!("xds-relay: note: {note}");
@@ -191,8 +194,6 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         say(&format!("good: {}\n", summary(&config, &files)));
         return Ok(());
     }
-    let (logging, set_log) = log::to_stderr(&config.log);
-    logging.init();
     for note in &notes {
         tracing::warn!("{note}");
     }
@@ -287,8 +288,11 @@ fn greeting(relay: &Relay, config: &Config, example: Option<&ExampleMesh>) -> io
     let mut text = format!("xds-relay {}\n  xDS      {listen}{secure}\n", env!("CARGO_PKG_VERSION"));
     let admin = relay.admin_address()?;
     match &admin {
-        Some(admin @ Address::Unix(_)) => text.push_str(&format!("  admin    {admin}\n")),
-        Some(admin) => text.push_str(&format!("  admin    http://{admin}/\n")),
+        Some(admin @ Address::Unix(_)) => {
+            let secure = if config.admin_tls.is_some() { ", TLS" } else { "" };
+            text.push_str(&format!("  admin    {admin}{secure}\n"));
+        }
+        Some(admin) => text.push_str(&format!("  admin    {}://{admin}/\n", admin_scheme(config))),
         None => text.push_str("  admin    none\n"),
     }
     if let Some(orders) = relay.orders_address()? {
@@ -309,21 +313,44 @@ fn greeting(relay: &Relay, config: &Config, example: Option<&ExampleMesh>) -> io
             file.display()
         ));
     } else if let Some(admin) = admin {
-        let page = match admin {
-            Address::Unix(address) => match address.path() {
-                Some(path) => format!("--unix-socket {} http://localhost", path.display()),
-                None => format!(
-                    "--abstract-unix-socket {} http://localhost",
-                    address.to_string().replacen("unix-abstract:", "", 1)
-                ),
-            },
-            admin => format!("http://{admin}"),
-        };
         text.push_str(&format!(
-            "\nSee whether it reaches its origins, and what it holds:\n  curl {page}/config_dump\n"
+            "\nSee whether it reaches its origins, and what it holds:\n  curl {}/config_dump\n",
+            admin_page(&admin, config)
         ));
     }
     Ok(text)
+}
+
+fn admin_scheme(config: &Config) -> &'static str {
+    if config.admin_tls.is_some() { "https" } else { "http" }
+}
+
+/// What curl is to be told for a page, but for its path; in capitals what whoever looks has, and the relay has not.
+fn admin_page(admin: &Address, config: &Config) -> String {
+    let mut page = String::new();
+    if let Some(tls) = &config.admin_tls {
+        page.push_str("--cacert CA ");
+        if tls.client_ca.is_some() {
+            page.push_str("--cert CERTIFICATE --key KEY ");
+        }
+    }
+    if config.admin_token.is_some() {
+        page.push_str("--header 'authorization: Bearer TOKEN' ");
+    }
+    let host = match admin {
+        Address::Unix(address) => {
+            match address.path() {
+                Some(path) => page.push_str(&format!("--unix-socket {} ", path.display())),
+                None => {
+                    let name = address.to_string().replacen("unix-abstract:", "", 1);
+                    page.push_str(&format!("--abstract-unix-socket {name} "));
+                }
+            }
+            "localhost".to_owned()
+        }
+        admin => admin.to_string(),
+    };
+    format!("{page}{}://{host}", admin_scheme(config))
 }
 
 const WATCH: &str = "cargo run -p xds-cli -- watch";

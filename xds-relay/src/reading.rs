@@ -64,7 +64,7 @@ pub(crate) async fn follow<E>(
         };
         if let Some(error) = failed {
             looks.failed();
-            reloader.refuse(&error);
+            if asked { reloader.refuse_asked(&error) } else { reloader.refuse(&error) }
         }
     }
 }

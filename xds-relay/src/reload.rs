@@ -141,9 +141,18 @@ impl Reloader {
     /// Another configuration is not good: that is logged, counted and told on the admin pages, once for the same reason, and nothing
     /// changes.
     pub fn refuse(&self, error: &(dyn StdError + 'static)) {
+        self.say_refused(error, false);
+    }
+
+    /// As [`refuse`](Self::refuse), of one that somebody asked to have read: they are answered, whatever was said before.
+    pub fn refuse_asked(&self, error: &(dyn StdError + 'static)) {
+        self.say_refused(error, true);
+    }
+
+    fn say_refused(&self, error: &(dyn StdError + 'static), asked: bool) {
         let before = self.0.parts.reloads.state();
         let error = Some(with_causes(error));
-        if before.error != error {
+        if asked || before.error != error {
             self.0.parts.tell(ConfigState { error: error.clone(), ..before });
             let words = error.as_deref().unwrap_or_default();
             tracing::error!("the configuration is not good, and all stays as it was: {words}");

@@ -260,6 +260,7 @@ impl Relay {
             _ = &mut following => {}
             () = &mut reaching => {}
         }
+        tracing::info!(streams = streams().len(), "the drain is over: so many streams are cut off");
         if core.has_releases() {
             let core = core.clone();
             // A disk may not answer.

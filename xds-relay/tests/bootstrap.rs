@@ -88,6 +88,18 @@ fn each_field_has_its_equal_or_a_note() {
 }
 
 #[test]
+fn what_is_said_of_a_field_that_is_as_it_is_by_default_is_a_comment_too() {
+    let bootstrap = read(&ALL.replace("DEBUG", "INFO"));
+    assert_eq!(bootstrap.config().log.as_str(), "info");
+    let printed = bootstrap.to_string();
+    assert!(printed.contains("# logging.path, line 9: "), "{printed}");
+    for note in bootstrap.notes() {
+        let comment = format!("# {}, line {}: {}\n", note.field, note.line, note.text);
+        assert_eq!(printed.matches(&comment).count(), 1, "{comment}{printed}");
+    }
+}
+
+#[test]
 fn what_is_left_out_is_as_it_was_there() {
     let config = read(LEAST).into_config();
     assert_eq!(config.listen.to_string(), "127.0.0.1:9991");

@@ -223,8 +223,59 @@ fn a_signal_ends_a_relay_that_serves_its_admin_pages() {
         let answer = answer(&mut connect(admin), "/healthz");
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
 
+        let said = lines(running.child.stderr.take().unwrap());
         running.signal(signal);
         assert_eq!(running.child.wait().unwrap().code(), Some(0));
+        let last = said.iter().last().unwrap();
+        assert!(last.contains("the drain is over") && last.contains("streams=0"), "{last}");
+    }
+}
+
+/// By which words somebody comes to the pages who has only these.
+#[test]
+fn how_the_admin_pages_are_reached_is_said_as_it_is() {
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    for (more, page) in [
+        ("", "curl http://ADMIN/config_dump"),
+        (", token: tokens", "curl --header 'authorization: Bearer TOKEN' http://ADMIN/config_dump"),
+        (", tls: { certificate: a.pem, key: a.key }", "curl --cacert CA https://ADMIN/config_dump"),
+        (
+            ", token: tokens, tls: { certificate: a.pem, key: a.key, client_ca: a.pem }",
+            "curl --cacert CA --cert CERTIFICATE --key KEY --header 'authorization: Bearer TOKEN' https://ADMIN/config_dump",
+        ),
+    ] {
+        let (directory, file) =
+            file(&format!("listen: 127.0.0.1:0\nadmin: {{ address: '127.0.0.1:0'{more} }}\n{ORIGIN}"));
+        for (name, text) in [
+            ("a.pem", certified.cert.pem()),
+            ("a.key", certified.signing_key.serialize_pem()),
+            ("tokens", "one-0123456789abcdef\n".to_owned()),
+        ] {
+            fs::write(directory.path().join(name), text).unwrap();
+        }
+        let mut command = relay();
+        command.arg("--config").arg(&file);
+        let running = Running::start(command, "/config_dump\n");
+        let scheme = if more.contains("tls") { "https://" } else { "http://" };
+        let admin = running.address_after("admin    ").strip_prefix(scheme).unwrap().trim_end_matches('/');
+        let page = page.replace("ADMIN", admin);
+        assert!(running.greeting.lines().any(|line| line.trim() == page), "{page}: {}", running.greeting);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_check_warns_of_keys_that_everybody_may_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (directory, file) = file(&format!("{ORIGIN}state: {{ path: kept, secrets: {{ encrypted: keys }} }}\n"));
+    let keys = directory.path().join("keys");
+    fs::write(&keys, format!("{}\n", "ab".repeat(32))).unwrap();
+    for (mode, warns) in [(0o644, true), (0o640, false), (0o600, false)] {
+        fs::set_permissions(&keys, fs::Permissions::from_mode(mode)).unwrap();
+        let output = check(&file);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let said = text(&output.stderr);
+        assert_eq!(said.contains("everybody may read the keys of what is kept"), warns, "{mode:o}: {said}");
     }
 }
 

@@ -71,9 +71,22 @@ fn the_example_has_both_meshes_under_both_kinds_of_names() {
 #[test]
 fn errors_name_file_line_column_and_field_also_inside_an_any() {
     const INSIDE: &str = "resources[0].filter_chains[0].filters[0].typed_config";
+    const HCM: &str = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
     for (line, expected) in [
         ("codec_type: BOGUS", format!("12:21: {INSIDE}.codec_type: unrecognized enum value 'BOGUS'")),
-        ("codec_typ: AUTO", format!("12:9: {INSIDE}: unrecognized field name 'codec_typ'")),
+        ("codec_typ: AUTO", format!("12:9: {INSIDE}: unrecognized field name 'codec_typ' in {HCM}")),
+        (
+            "common_http_protocol_options: {idle: 5s}",
+            format!(
+                "12:40: {INSIDE}.common_http_protocol_options: unrecognized field name 'idle' in envoy.config.core.v3.HttpProtocolOptions"
+            ),
+        ),
+        (
+            "access_log: [{typed: {}}]",
+            format!(
+                "12:23: {INSIDE}.access_log[0]: unrecognized field name 'typed' in envoy.config.accesslog.v3.AccessLog"
+            ),
+        ),
         ("server_name: 7", format!("12:22: {INSIDE}.server_name: invalid type: integer `7`, expected a string")),
         (
             "server_name: no",
@@ -88,7 +101,9 @@ fn errors_name_file_line_column_and_field_also_inside_an_any() {
         ),
         (
             "access_log: [{typed_config: {\"@type\": type.googleapis.com/no.Such}}]",
-            format!("12:38: {INSIDE}.access_log[0].typed_config: message 'no.Such' not found"),
+            format!(
+                "12:38: {INSIDE}.access_log[0].typed_config: message 'no.Such' not found: no type that is known; others come with `descriptors`"
+            ),
         ),
         ("stat_prefix: again", format!("12:9: {INSIDE}: key `stat_prefix` occurs twice")),
         ("server_name: [", "13:".to_owned()),
@@ -158,10 +173,9 @@ resources:
         "a.yaml:2:3: resources[0]: the resource has no name; a LbEndpoint without one in it is written \
          {name: …, resource: {\"@type\": …}}"
     );
-    assert!(
-        failure(&format!("resources:\n- name: e1\n  resource: {{{endpoint}, helth: 1}}\n"))
-            .starts_with("a.yaml:3:80: resources[0].resource: unrecognized field name 'helth'")
-    );
+    assert!(failure(&format!("resources:\n- name: e1\n  resource: {{{endpoint}, helth: 1}}\n")).starts_with(
+        "a.yaml:3:80: resources[0].resource: unrecognized field name 'helth' in envoy.config.endpoint.v3.LbEndpoint"
+    ));
     assert!(
         failure(&format!("resources:\n- name: e1\n  metadata: {{}}\n  resource: {{{endpoint}}}\n"))
             .starts_with("a.yaml:3:3: resources[0]: unrecognized field name 'metadata'")

@@ -71,8 +71,16 @@ fn rule_119_two_that_are_for_the_same_parameters_are_an_error_that_names_both_pl
             of("{ constraint: { key: version, value: v1 } }"),
             " for `version=v1` is also for who sends {env=prod, version=v1}, as that for `env=prod` in a.yaml:2:3",
         ),
-        (name.clone(), of("env=prod"), " is in a.yaml:2:3 already, without constraints: that is for everybody"),
-        (of("env=prod"), name.clone(), " without constraints is for everybody, and one for some is in a.yaml:2:3"),
+        (
+            name.clone(),
+            of("env=prod"),
+            " is in a.yaml:2:3 already, without constraints: that is for everybody, also for who sends {env=prod}",
+        ),
+        (
+            of("env=prod"),
+            name.clone(),
+            " without constraints is for everybody, and one for some is in a.yaml:2:3: both are for who sends {env=prod}",
+        ),
         (name.clone(), of("{}"), " is in a.yaml:2:3 already"),
     ] {
         let error = read(&[("a.yaml", &file(&[&first])), ("b.yaml", &file(&[&second]))]).unwrap_err();

@@ -139,6 +139,12 @@ async fn a_file_that_is_not_good_is_said_with_its_place_and_all_stays_until_it_i
     assert!(line.contains(&place), "{line}");
     assert!(relay.page("/api/v1/status").contains(&place));
     assert!(relay.counts("config_reloads_total{result=\"failed\"} 1"));
+    // Who asks is answered, as often as they do.
+    relay.process.signal("HUP");
+    relay.says("SIGHUP: the configuration is read again");
+    let line = relay.says("the configuration is not good, and all stays as it was: ");
+    assert!(line.contains(&place), "{line}");
+    assert!(relay.counts("config_reloads_total{result=\"failed\"} 2"));
     // What a file that it names lacks has a place, too.
     fs::write(directory.path().join("tokens"), "").unwrap();
     write(&config("clients: [{ match: { token: tokens } }]"));

@@ -28,6 +28,7 @@ pub(super) fn routes() -> Router<Pages> {
         .route("/cache/eds/{key}", any(|| async { refused(ENDPOINTS) }))
         .route("/cache/clear", any(|| async { refused(CLEARS) }))
         .route("/cache/clear/{key}", any(|| async { refused(CLEARS) }))
+        .route("/debug/pprof/", any(|| async { refused(PROFILES) }))
         .route("/debug/pprof/{profile}", any(|| async { refused(PROFILES) }))
         .route("/log_level", get(logging::tell).post(logging::tell))
         .route("/server_info", get(answers::status))

@@ -208,13 +208,15 @@ impl fmt::Display for Bootstrap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.file.display().to_string();
         writeln!(f, "# What {} says, for this relay: xds-relay --config FILE", name.escape_debug())?;
-        let remarks = |f: &mut fmt::Formatter<'_>, beside: &str| {
-            let mut notes = self.notes.iter().filter(|note| note.beside == beside);
+        let remarks = |f: &mut fmt::Formatter<'_>, is_here: &dyn Fn(&str) -> bool| {
+            let mut notes = self.notes.iter().filter(|note| is_here(note.beside));
             notes.try_for_each(|note| writeln!(f, "# {}, line {}: {}", note.field, note.line, note.text))
         };
-        remarks(f, "")?;
-        for (key, mut value) in self.written().map_err(|_| fmt::Error)? {
-            remarks(f, key)?;
+        let written = self.written().map_err(|_| fmt::Error)?;
+        // A field that is as it is by default is not written, and what is said of it is.
+        remarks(f, &|beside| written.iter().all(|(key, _)| *key != beside))?;
+        for (key, mut value) in written.iter().cloned() {
+            remarks(f, &|beside| beside == key)?;
             keep_as_it_is(&mut value);
             f.write_str(&yaml::write(&json!({ key: value }), usize::MAX).0)?;
         }

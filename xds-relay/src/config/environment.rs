@@ -166,6 +166,11 @@ node:
             let expected = format!("relay.yaml:3:11: origins[0].server: {problem}");
             assert!(error.starts_with(&expected), "{error}");
         }
+        let error = config("origins: [{ name: a, server: ${HOST:-a}:1 }]").unwrap_err();
+        assert!(error.contains("; within { } and [ ] a value with ${ in it is written in quotes"), "{error}");
+        let error = config("origins: [{ name: a, server: '${HOST:-a}:1' } b ]").unwrap_err();
+        assert!(error.contains("quotes"), "the line may be that of another value: {error}");
+        assert!(!config("origins: [{ name: a, server: a:1 } b ]").unwrap_err().contains("quotes"));
         // A key is what it is.
         let error = config("${HOST}: 1").unwrap_err();
         assert!(error.starts_with("relay.yaml:1:1: ${HOST}: unknown field `${HOST}`"), "{error}");

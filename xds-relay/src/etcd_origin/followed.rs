@@ -25,6 +25,7 @@ pub(crate) fn follow_all(config: &Config, core: &Arc<RelayCore>) -> Result<Vec<F
         let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
         let options = etcd_options(etcd, &config.field_of(origin, "etcd"))?;
         let reader = Reader::new(descriptors_of(config, origin, descriptors)?, Served::by(config, &origin.name));
+        let reader = reader.of(&origin.name, &etcd.prefix);
         let store = Etcd::open(options).map_err(|error| failed(error.to_string()))?;
         let keeper =
             core.state.clone().map(|state| Keeper::new(state, position, &origin.name, identity(&origin.name, etcd)));

@@ -96,6 +96,9 @@ fn written(resource: &FileResource, types: &Descriptors) -> Value {
 /// Reads values.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
+    origin: String,
+    /// What is before each of its keys.
+    prefix: String,
     types: Descriptors,
     served: Served,
     rules: TypeRules,
@@ -103,7 +106,12 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new(types: Descriptors, served: Served) -> Self {
-        Self { types, served, rules: TypeRules::envoy() }
+        Self { origin: String::new(), prefix: String::new(), types, served, rules: TypeRules::envoy() }
+    }
+
+    /// That of an origin, whose keys have a prefix.
+    pub(super) fn of(self, origin: &str, prefix: &str) -> Self {
+        Self { origin: origin.to_owned(), prefix: prefix.to_owned(), ..self }
     }
 
     /// All variants of the resource that a value is.
@@ -175,6 +183,14 @@ impl Reader {
 }
 
 impl Read for Reader {
+    fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    fn shown_key(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix).escape_debug().to_string()
+    }
+
     fn read(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String> {
         let key: Key = key.parse().map_err(|error: KeyError| error.to_string())?;
         self.read_value(&key, value)

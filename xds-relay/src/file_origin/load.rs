@@ -343,8 +343,16 @@ impl Written {
         else {
             return Some(concealed.unwrap_or_else(|| match (&self.resource.variant, &other.variant) {
                 (None, None) => format!("{what} is in {place} already"),
-                (None, _) => format!("{what} is in {place} already, without constraints: that is for everybody"),
-                (Some(_), _) => format!("{what} without constraints is for everybody, and one for some is in {place}"),
+                (None, Some(some)) => {
+                    format!(
+                        "{what} is in {place} already, without constraints: that is for everybody{}",
+                        sent_by(some, ", also for who sends ")
+                    )
+                }
+                (Some(some), _) => format!(
+                    "{what} without constraints is for everybody, and one for some is in {place}{}",
+                    sent_by(some, ": both are for who sends ")
+                ),
             }));
         };
         match own.overlap(others) {
@@ -357,6 +365,17 @@ impl Written {
                 Some(format!("{what} for `{others}` may overlap with that in {place}: that takes too long to be said"))
             }
         }
+    }
+}
+
+/// Parameters of somebody whom a variant is for, after `words`: nothing, if they are not found.
+fn sent_by(variant: &Variant, words: &str) -> String {
+    match variant {
+        Variant::Constraints(own) => match own.overlap(own) {
+            Overlap::Overlapping(some) => format!("{words}{some}"),
+            _ => String::new(),
+        },
+        _ => String::new(),
     }
 }
 

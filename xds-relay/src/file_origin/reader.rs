@@ -2,15 +2,15 @@
 
 use std::cell::Cell;
 
-use prost_reflect::{DeserializeOptions, DynamicMessage, ReflectMessage};
+use prost_reflect::{DeserializeOptions, DynamicMessage, Kind, MessageDescriptor, ReflectMessage};
 
-use super::descriptors::Descriptors;
-use super::encode::unpack;
+use super::descriptors::{ANY, Descriptors};
+use super::encode::{type_of, unpack};
 use super::environment::FilledIn;
 use super::problems::Problems;
 use super::secrets;
 use super::validate::{Found, PathStep, Refusal};
-use crate::yaml::{Content, Error, Node};
+use crate::yaml::{Content, Error, Node, Position};
 
 /// How many values are told that break a rule. When there are as many, one is told of each further resource.
 const MOST: usize = 1000;
@@ -35,11 +35,28 @@ impl<'a> Reader<'a> {
     fn message_of(&self, body: &Node) -> Result<DynamicMessage, Error> {
         let strict = DeserializeOptions::new().deny_unknown_fields(true);
         let any = DynamicMessage::deserialize_with_options(self.descriptors.any.clone(), body, &strict)
-            .map_err(|error| secrets::hide_in(error, body))?;
+            .map_err(|error| secrets::hide_in(self.with_type(error, body), body))?;
         match unpack(&any) {
             Ok(Some(message)) => Ok(message),
             Ok(None) => Err(Error::new(body.position, "not a message of a known type")),
             Err(error) => Err(Error::new(body.position, error.to_string())),
+        }
+    }
+
+    /// The error with the type that has no such field, or where there may be more types.
+    fn with_type(&self, error: Error, body: &Node) -> Error {
+        if error.reason.starts_with("message '") && error.reason.ends_with("' not found") {
+            return Error {
+                reason: format!("{}: no type that is known; others come with `descriptors`", error.reason),
+                ..error
+            };
+        }
+        // What came from a variable may be such a type, and is not told.
+        let is_of_key = error.reason.starts_with("unrecognized field name ") && self.filled.is_empty();
+        let of = error.position.filter(|_| is_of_key).and_then(|at| type_with(body, at, &self.descriptors.any));
+        match of {
+            Some(of) => Error { reason: format!("{} in {}", error.reason, of.full_name()), ..error },
+            None => error,
         }
     }
 
@@ -92,6 +109,29 @@ impl<'a> Reader<'a> {
         let found = found.map_or_else(String::new, |found| format!(", found {found}"));
         Error { reason: format!("expected {expected}{found}; {of}"), ..error }
     }
+}
+
+/// The type of the message that has a key at this place. A document nests no deeper than it may.
+fn type_with(node: &Node, at: Position, of: &MessageDescriptor) -> Option<MessageDescriptor> {
+    let of = match of.full_name() {
+        ANY => type_of(of.parent_pool(), node.entry("@type")?.text().ok()?)?,
+        _ => of.clone(),
+    };
+    if node.entries().iter().any(|(key, _)| key.position == at) {
+        return Some(of);
+    }
+    node.entries().iter().find_map(|(key, value)| {
+        let field = of.get_field_by_json_name(&key.text).or_else(|| of.get_field_by_name(&key.text))?;
+        let Kind::Message(inner) = field.kind() else { return None };
+        match &value.content {
+            Content::Sequence(items) => items.iter().find_map(|item| type_with(item, at, &inner)),
+            Content::Mapping(values) if field.is_map() => {
+                let Kind::Message(inner) = inner.get_field_by_name("value")?.kind() else { return None };
+                values.iter().find_map(|(_, value)| type_with(value, at, &inner))
+            }
+            _ => type_with(value, at, &inner),
+        }
+    })
 }
 
 /// The value at a path, or what is around it, where there is none; and whether it is that.

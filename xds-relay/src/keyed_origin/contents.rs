@@ -33,6 +33,14 @@ pub(crate) enum Change {
 
 /// Which resources are in a value.
 pub(crate) trait Read: Send + 'static {
+    /// The origin that they are of, for the log.
+    fn origin(&self) -> &str;
+
+    /// A key, for people: as it is where it is kept.
+    fn shown_key(&self, key: &str) -> String {
+        key.escape_debug().to_string()
+    }
+
     /// # Errors
     /// What is wrong, and where, without what may be secret.
     fn read(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String>;
@@ -178,7 +186,8 @@ impl<R: Read> Contents<R> {
             self.replace(key, after, &mut done);
         }
         if done.refused > SAID as u64 {
-            tracing::error!("{} more values are refused", done.refused - SAID as u64);
+            let origin = self.reader.origin();
+            tracing::error!(origin, "{} more values are refused", done.refused - SAID as u64);
         }
         self.say_contested(std::mem::take(&mut done.contested));
         done
@@ -186,15 +195,21 @@ impl<R: Read> Contents<R> {
 
     /// What went from one to another within the change is in one.
     fn say_contested(&self, names: Vec<Name>) {
+        let origin = self.reader.origin();
         let mut contested = names.iter().filter(|name| self.contested.contains(*name));
         for name in contested.by_ref().take(SAID) {
             let places = self.of_name.get(name).into_iter().flatten();
-            let all = places.map(|(_, key)| key.escape_debug().to_string()).collect::<Vec<_>>();
-            tracing::error!("{} is in {}: it is served of the first", shown_name(name), shown(&all.join(" and ")));
+            let all = places.map(|(_, key)| self.reader.shown_key(key)).collect::<Vec<_>>();
+            tracing::error!(
+                origin,
+                "{} is in {}: it is served of the first",
+                shown_name(name),
+                shown(&all.join(" and "))
+            );
         }
         match contested.count() {
             0 => {}
-            more => tracing::error!("{more} more resources are in several values"),
+            more => tracing::error!(origin, "{more} more resources are in several values"),
         }
     }
 
@@ -222,7 +237,8 @@ impl<R: Read> Contents<R> {
                 self.refused += 1;
                 if done.refused <= SAID as u64 {
                     let last = if slot.good.is_some() { "its last good value stays" } else { "it has none" };
-                    tracing::error!("{}: refused, and {last}: {why}", key.escape_debug());
+                    let (origin, key) = (self.reader.origin(), self.reader.shown_key(&key));
+                    tracing::error!(origin, "{key}: refused, and {last}: {why}");
                 }
             }
         }
@@ -286,10 +302,10 @@ impl<R: Read> Contents<R> {
         let count = self.refused + contested as u64;
         if self.refused > 0 {
             let first = self.by_key.iter().find_map(|(key, slot)| Some((key, slot.refused.as_ref()?)));
-            return (count, first.map(|(key, why)| format!("{}: {why}", key.escape_debug())));
+            return (count, first.map(|(key, why)| format!("{}: {why}", self.reader.shown_key(key))));
         }
         let first = self.contested.first().and_then(|name| {
-            let mut places = self.of_name.get(name)?.iter().map(|(_, key)| key.escape_debug());
+            let mut places = self.of_name.get(name)?.iter().map(|(_, key)| self.reader.shown_key(key));
             let (served, other) = (places.next()?, places.next()?);
             Some(format!("{other}: {} is in {served} already", shown_name(name)))
         });

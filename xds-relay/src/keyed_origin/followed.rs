@@ -116,10 +116,10 @@ fn read<R: Read>(reader: &R, kept: Vec<(String, KeptValue)>) -> Vec<Remembered> 
             // What is to be encrypted was not, or was.
             Ok(held) if has_secret(&held) != kept.is_secret => {}
             Ok(held) => all.push(Remembered { key, kept, held }),
-            Err(why) => refused.add(&key, &why),
+            Err(why) => refused.add(&reader.shown_key(&key), &why),
         }
     }
-    refused.lines().iter().for_each(|line| tracing::warn!("{line}"));
+    refused.lines().iter().for_each(|line| tracing::warn!(origin = reader.origin(), "{line}"));
     all
 }
 
@@ -133,7 +133,7 @@ struct Refused {
 impl Refused {
     fn add(&mut self, key: &str, why: &str) {
         if self.first.len() < SAID {
-            self.first.push(format!("{}: what was kept of it is left out: {}", key.escape_debug(), shown(why)));
+            self.first.push(format!("{key}: what was kept of it is left out: {}", shown(why)));
         } else {
             self.more += 1;
         }
@@ -158,11 +158,11 @@ mod tests {
     fn of_much_that_was_kept_and_is_refused_the_first_are_named_and_the_rest_counted() {
         let lines = |refused: usize| {
             let mut all = Refused::default();
-            (0..refused).for_each(|key| all.add(&format!("k{key}\n"), "no"));
+            (0..refused).for_each(|key| all.add(&format!("k{key}"), "no"));
             all.lines()
         };
         assert_eq!(lines(0), [""; 0]);
-        assert_eq!(lines(1), ["k0\\n: what was kept of it is left out: no"]);
+        assert_eq!(lines(1), ["k0: what was kept of it is left out: no"]);
         assert_eq!(lines(SAID).len(), SAID);
         assert_eq!(lines(10_000).len(), SAID + 1);
         assert_eq!(lines(10_000)[SAID], "what was kept of 9980 more is left out");

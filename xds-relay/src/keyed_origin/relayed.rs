@@ -73,6 +73,8 @@ pub(crate) struct Relayed {
     metrics: KeyedMetrics,
     /// What was said last to be wrong.
     said: Option<String>,
+    /// Nothing but values was.
+    was_of_values: bool,
     is_known: bool,
     /// It was said that it is served what was known before a restart.
     is_remembered: bool,
@@ -95,6 +97,7 @@ impl Relayed {
             keeper,
             metrics,
             said: None,
+            was_of_values: true,
             is_known: false,
             is_remembered: false,
         }
@@ -126,8 +129,11 @@ impl Told for Relayed {
         let Standing { away, refused: (refused, _), held_back, .. } = standing;
         self.metrics.set(away.is_none(), *refused, *held_back);
         let words = standing.trouble();
+        let is_said = std::mem::replace(&mut self.was_of_values, standing.is_of_values()) && standing.is_of_values();
         match (&words, &self.said) {
-            (Some(words), said) if said.as_ref() != Some(words) => tracing::error!(origin = %self.name, "{words}"),
+            (Some(words), said) if said.as_ref() != Some(words) && !is_said => {
+                tracing::error!(origin = %self.name, "{words}");
+            }
             (None, Some(_)) => tracing::info!(origin = %self.name, "nothing is wrong any more"),
             _ => {}
         }

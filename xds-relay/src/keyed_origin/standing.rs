@@ -29,6 +29,11 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
+    /// Whether all that is wrong is values, of which each was logged as it was refused.
+    pub(crate) fn is_of_values(&self) -> bool {
+        self.away.is_none() && self.held_back == 0 && self.known != Known::Before
+    }
+
     /// What is wrong, in a sentence.
     pub(crate) fn trouble(&self) -> Option<String> {
         let away = self.away.as_ref().map(|why| {

@@ -24,7 +24,8 @@ pub(crate) fn follow_all(config: &Config, core: &Arc<RelayCore>) -> Result<Vec<F
         let Some((kubernetes, descriptors)) = origin.kind.kubernetes() else { continue };
         let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
         let access = Access::to(kubernetes, &config.field_of(origin, "kubernetes"), &Pod::here())?;
-        let reader = Reader::new(descriptors_of(config, origin, descriptors)?, Served::by(config, &origin.name));
+        let reader = Reader::new(descriptors_of(config, origin, descriptors)?, Served::by(config, &origin.name))
+            .of(&origin.name);
         let collections = Collection::all(kubernetes, &access.namespaces);
         let Access { server, tls, token, .. } = access;
         let (at, host) = (server.to_string(), server.authority().map(ToString::to_string).unwrap_or_default());

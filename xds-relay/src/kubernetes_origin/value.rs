@@ -10,17 +10,27 @@ use crate::keyed_origin::Read;
 /// Reads the values of objects: texts, as files have them.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
+    origin: String,
     types: Descriptors,
     served: Served,
 }
 
 impl Reader {
     pub(super) fn new(types: Descriptors, served: Served) -> Self {
-        Self { types, served }
+        Self { origin: String::new(), types, served }
+    }
+
+    /// That of an origin.
+    pub(super) fn of(self, origin: &str) -> Self {
+        Self { origin: origin.to_owned(), ..self }
     }
 }
 
 impl Read for Reader {
+    fn origin(&self) -> &str {
+        &self.origin
+    }
+
     fn read(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String> {
         let is_spec = key.split('/').next() == Some(XDS_RESOURCE.word);
         let place = if is_spec { "spec" } else { "value" };

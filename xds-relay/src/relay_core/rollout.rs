@@ -92,6 +92,8 @@ struct State {
     tallies: Tallies,
     /// Something was to be written that could not be.
     is_unwritten: bool,
+    /// What was said last to keep the release as it is.
+    stays: Option<String>,
 }
 
 /// What clients go by.
@@ -199,6 +201,7 @@ impl Releases {
             turn: MyTurn::default(),
             tallies: Tallies::default(),
             is_unwritten: false,
+            stays: None,
         };
         let stable = Arc::new(Track::new(rules.clone(), slice));
         let (state, served, shows, has_changed) =

@@ -36,7 +36,15 @@ impl RelayCore {
     /// An origin that has not what it is to have from the start, and what is missing, of those at such positions with such names.
     pub(crate) fn not_ready_of(&self, is_meant: impl Fn(usize, &str) -> bool) -> Option<(String, String)> {
         let all = self.origins().into_iter().filter(|(position, name, _)| is_meant(*position, name));
-        all.into_iter().find_map(|(_, name, origin)| Some((name, origin.ready().err()?)))
+        all.into_iter().find_map(|(at, name, origin)| Some((name, self.with_trouble(at, origin.ready().err()?))))
+    }
+
+    /// What is missing of an origin, and why, if that is known.
+    fn with_trouble(&self, origin: usize, missing: String) -> String {
+        match lock(&self.troubles).get(&origin) {
+            Some(trouble) => format!("{missing}: {}", trouble.words),
+            None => missing,
+        }
     }
 
     /// Those that there are, with their positions.

@@ -72,7 +72,7 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, Error> {
     for event in Parser::new_from_str(text) {
         let accepted = match event {
             Ok((event, span)) => builder.accept(event, position(span.start)),
-            Err(error) => Err(builder.unclosed(&error, text).unwrap_or_else(|| syntax(&error))),
+            Err(error) => Err(builder.unclosed(&error, text).unwrap_or_else(|| syntax(&error, text))),
         };
         accepted.map_err(|error| builder.located(error))?;
     }
@@ -236,8 +236,12 @@ fn too_deep(position: Position) -> Error {
     Error::new(position, format!("values nest deeper than {MAX_DEPTH} levels"))
 }
 
-fn syntax(error: &ScanError) -> Error {
-    Error::new(position(*error.marker()), error.info())
+fn syntax(error: &ScanError, text: &str) -> Error {
+    let at = position(*error.marker());
+    let line = text.lines().nth(at.line.saturating_sub(1)).unwrap_or_default();
+    // Its own brace would end what it is in.
+    let hint = if line.contains("${") { "; within { } and [ ] a value with ${ in it is written in quotes" } else { "" };
+    Error::new(at, format!("{}{hint}", error.info()))
 }
 
 fn position(marker: Marker) -> Position {

@@ -7,6 +7,7 @@ use xds_relay::releases::{Act, Transition};
 use xds_relay::state::{Memory, Op, Store as _};
 
 use crate::replica_copies::staged;
+use crate::support::logged;
 
 #[test]
 fn what_was_ordered_before_the_store_answers_holds_when_it_does() {
@@ -36,7 +37,9 @@ fn what_was_ordered_while_the_store_is_away_holds_over_a_restart() {
     assert_eq!(relays.order(0, Act::Rollback { to: None }).unwrap(), Transition::RolledBack);
     relays.advance(2);
     for _ in 0..2 {
-        relays.restart(0, &[client]);
+        let lines = logged(|| relays.restart(0, &[client]));
+        let line = lines.iter().find(|line| line.contains("it was ordered before this relay began")).unwrap();
+        assert!(line.contains(" scope=\"old-style\" by="), "{line}");
         relays.advance(5);
         assert_eq!(relays.held([client]), ["a@1 b@1"]);
     }
@@ -195,4 +198,24 @@ fn what_is_ordered_and_waits_is_said_to_be_kept_only_if_it_is() {
     assert_eq!((scope.unsaved, scope.keeps_unsaved), (3, true));
     relays.restart(0, &[]);
     assert!(relays.control(0).frozen().is_some() && relays.control(0).candidate().is_none());
+}
+
+#[test]
+fn that_the_store_keeps_a_release_as_it_is_is_said_once_and_that_it_is_over() {
+    let mut relays = staged();
+    let said = |lines: Vec<String>| -> Vec<String> {
+        let words = ["the release stays as it is", "the release goes on"];
+        lines.into_iter().filter(|line| words.iter().any(|words| line.contains(words))).collect()
+    };
+    for _ in 0..2 {
+        relays.cut_off(0, true);
+        relays.set_at(0, &["a@3", "b@1"]);
+        let away = said(logged(|| relays.advance(120)));
+        assert!(away.len() == 1 && away[0].starts_with("WARN ") && away[0].contains("it is cut off"), "{away:?}");
+        relays.cut_off(0, false);
+        let back = said(logged(|| relays.advance(30)));
+        assert!(back.len() == 1 && back[0].starts_with("INFO ") && back[0].contains("goes on"), "{back:?}");
+        relays.set_at(0, &["a@4", "b@1"]);
+        assert_eq!(said(logged(|| relays.advance(30))), [""; 0]);
+    }
 }

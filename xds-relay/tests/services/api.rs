@@ -160,9 +160,16 @@ async fn pages_of_the_original(relay: &Running) {
         ("/cache/clear/mesh", "`linger`"),
         ("/cache/eds/mesh", "/api/v1/resource"),
         ("/debug/pprof/heap", "/metrics"),
+        ("/debug/pprof/", "/metrics"),
     ] {
         let (status, body) = page(relay, path).await;
         assert!(status == 501 && body.contains(words), "{path}: {body}");
+    }
+    for (path, words) in [
+        ("/api/v1/orders", "orders are not taken here: /api/v1/releases says where, as `orders`\n"),
+        ("/api/v1/none", "there is no such page: / names those that there are\n"),
+    ] {
+        assert_eq!(page(relay, path).await, (404, words.to_owned()));
     }
     let (status, body) = page(relay, "/server_info").await;
     assert_eq!((status, serde_json::from_str::<Status>(&body).unwrap().ready), (200, true));

@@ -113,6 +113,29 @@ async fn what_is_ordered_is_done_kept_and_told_with_who_and_why() {
 }
 
 #[tokio::test]
+async fn an_order_as_the_documentation_has_it_is_done() {
+    let directory = directory(&["a"]);
+    let directory = directory.path();
+    let relay = start_with(directory, "").await;
+    told(&relay, |scope| scope.stable.is_some()).await;
+    let readme = include_str!("../../README.md");
+    let mut orders =
+        readme.lines().filter_map(|line| line.strip_prefix("$ curl --unix-socket state/orders http://localhost"));
+    let order = orders.next().unwrap();
+    let [path, header, body] =
+        [order.split(' ').next(), order.split('\'').nth(1), order.split('\'').nth(3)].map(Option::unwrap);
+    let request = format!("POST {path} HTTP/1.1");
+    let send = async |head: &str| {
+        let stream = UnixStream::connect(directory.join("state/orders")).await.unwrap();
+        exchange(stream, head, body).await
+    };
+    let (status, words) = send(&request).await;
+    assert!(status == 415 && words.contains("Content-Type: application/json"), "{status} {words}");
+    let (status, done) = send(&format!("{request}\r\n{header}")).await;
+    assert_eq!((status, serde_json::from_str::<OrderDone>(&done).unwrap().done.as_str()), (200, "frozen"));
+}
+
+#[tokio::test]
 async fn an_order_about_what_has_changed_since_it_was_looked_at_is_not_done() {
     let directory = directory(&["a"]);
     let directory = directory.path();

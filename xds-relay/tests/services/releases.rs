@@ -212,6 +212,7 @@ async fn a_relay_starts_with_bad_files_and_serves_what_is_stable_until_they_are_
     // What is in no release, such as endpoints, was not read.
     let (status, words) = page(&relay, "/readyz").await;
     assert!(status == 503 && words.contains("origin \"files\""), "{status} {words}");
+    assert!(words.contains("a.yaml:1:") && words.contains("what was released is served"), "{words}");
     let words = trouble(&relay).await.unwrap();
     assert!(words.contains("a.yaml:1:") && words.contains("b.yaml:1:"), "{words}");
     let (_, metrics) = page(&relay, "/metrics").await;

@@ -1,6 +1,6 @@
 //! What is around every page.
 
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
@@ -65,7 +65,15 @@ pub(super) fn failure(status: StatusCode, title: &str, reason: &str) -> Response
     (status, Html(frame(None, title, None, &body).into_string())).into_response()
 }
 
-pub(in crate::admin) async fn no_such_page() -> Response {
+/// A program reads no page: it is told in a line.
+pub(in crate::admin) async fn no_such_page(uri: Uri) -> Response {
+    if uri.path() == "/api/v1/orders" {
+        let words = "orders are not taken here: /api/v1/releases says where, as `orders`\n";
+        return (StatusCode::NOT_FOUND, words).into_response();
+    }
+    if uri.path().starts_with("/api/") {
+        return (StatusCode::NOT_FOUND, "there is no such page: / names those that there are\n").into_response();
+    }
     let body = html! {
         p { "These are there:" }
         (endpoints())

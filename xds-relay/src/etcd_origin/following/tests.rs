@@ -65,7 +65,7 @@ fn follow(store: &Flaky) -> (Following, Receiver<Heard>) {
 
 fn follow_keeping(store: &Flaky, state: Option<&Arc<State>>) -> (Following, Receiver<Heard>) {
     let (told, heard) = channel();
-    let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
+    let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default()).of("kv", "/xds\n/");
     let keeper = state.map(|state| Keeper::new(state.clone(), 0, "kv", ["kv".to_owned()]));
     (Following::start(Arc::new(store.clone()), reader, keeper, told).unwrap(), heard)
 }
@@ -140,7 +140,8 @@ fn a_value_that_is_refused_is_told_and_nothing_else() {
     let (_following, heard) = follow(&store);
     assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Names(vec![]));
     assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Refused(1));
-    let words = "a value is refused: res/odd: expected res/TYPE/NAME, such as res/envoy.config.cluster.v3.Cluster/web";
+    let words =
+        "a value is refused: /xds\\n/res/odd: expected res/TYPE/NAME, such as res/envoy.config.cluster.v3.Cluster/web";
     assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Trouble(Some(words.to_owned())));
 }
 

@@ -45,10 +45,21 @@ impl Releases {
             // A store that does not answer takes its time each time it is asked, and orders wait for that.
             if !state.turn.is_resting(now) {
                 match self.go_on(state, now, wall) {
-                    // What could not be taken is taken later.
-                    Ok(()) => state.is_unwritten &= state.turn.is_taken() && state.settling.poll_timeout().is_some(),
+                    Ok(()) => {
+                        // What could not be taken is taken later.
+                        let waits = state.turn.is_taken() && state.settling.poll_timeout().is_some();
+                        state.is_unwritten &= waits;
+                        if !waits && state.stays.take().is_some() {
+                            tracing::info!(scope, "the release goes on: nothing is wrong any more");
+                        }
+                    }
                     Err(error) => {
-                        tracing::warn!(scope, "the release stays as it is: {error}");
+                        // A store that is away is so in other words each time.
+                        let why = if error.is_of_store() { String::new() } else { error.to_string() };
+                        if state.stays.as_ref() != Some(&why) {
+                            tracing::warn!(scope, "the release stays as it is: {error}");
+                        }
+                        state.stays = Some(why);
                         state.is_unwritten |= error.is_of_store();
                         if self.turns.are_shared() {
                             state.turn.rests(&error, now);

@@ -48,8 +48,8 @@ impl Stored {
         (self.unsaved, self.is_unsure) = (waiting, true);
         let settled = self.settle_doubts();
         for Waiting { order, .. } in &self.unsaved {
-            let (by, act, why) = (&order.by, &order.act, &order.why);
-            tracing::warn!(self.scope, %by, ?act, why, "it was ordered before this relay began, and the store may not know it");
+            let (scope, by, act, why) = (self.scope.as_str(), &order.by, &order.act, &order.why);
+            tracing::warn!(scope, %by, ?act, why, "it was ordered before this relay began, and the store may not know it");
         }
         (self.control, _) = self.with_unsaved(stages);
         settled

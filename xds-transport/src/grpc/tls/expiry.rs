@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use crate::grpc::tls::validity::{Role, Stage, Validity};
+use crate::grpc::tls::validity::{NEVER_GOOD, Role, Stage, Validity};
 
 /// Says of certificates that their end is near: each [stage](Stage) once, and of several that have passed the last one. It knows no
 /// clock, and remembers only what it was shown last.
@@ -79,6 +79,7 @@ impl fmt::Display for Reminder {
         let until = not_before.duration_since(self.now).unwrap_or_default();
         let when = match (self.stage, self.certificate.left(self.now)) {
             (Stage::NotYet, _) => format!("is not good before {} from now", span(until)),
+            _ if self.certificate.is_never() => NEVER_GOOD.to_owned(),
             (_, Err(ago)) => format!("expired {} ago", span(ago)),
             (_, Ok(left)) => format!("expires in {}", span(left)),
         };
@@ -155,6 +156,13 @@ mod tests {
         let words = "who is shown this certificate refuses it: a.pem: certificate 1 is not good before 3 days from now";
         assert_eq!(early.iter().map(ToString::to_string).collect::<Vec<_>>(), [words]);
         assert_eq!(watch.look([second], at(1341)), [], "that it is good now is no news");
+    }
+
+    #[test]
+    fn of_one_that_is_never_good_that_is_said() {
+        let [never] = ExpiryWatch::default().look([certificate("a.pem", 2, 1)], at(1010)).try_into().unwrap();
+        let words = "who is shown this certificate refuses it: a.pem: certificate 1 is never good: it expires before it begins to be";
+        assert_eq!((never.to_string().as_str(), never.is_late()), (words, true));
     }
 
     #[test]

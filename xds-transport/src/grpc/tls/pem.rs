@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::ParsedCertificate;
 
 use crate::grpc::tls::error::TlsError;
-use crate::grpc::tls::validity::{Role, Stage, Validity};
+use crate::grpc::tls::validity::{NEVER_GOOD, Role, Stage, Validity};
 
 /// The largest file that is read, in bytes: all that systems trust are less than 300 KB.
 const MAX_BYTES: u64 = 4 << 20;
@@ -106,6 +106,9 @@ impl Pem {
         let Some(own) = own else { return Ok(()) };
         ParsedCertificate::try_from(&own).map_err(|error| self.bad(error))?;
         let dated = Validity::of(&own, &self.file, 1, Role::Shown);
+        if dated.as_ref().is_some_and(Validity::is_never) {
+            return Err(self.bad(format!("the certificate {NEVER_GOOD}")));
+        }
         match dated.map(|own| own.stage(SystemTime::now())) {
             Some(Stage::Expired) => Err(self.bad("the certificate has expired")),
             Some(Stage::NotYet) => Err(self.bad("the certificate is not good yet")),
@@ -182,9 +185,11 @@ mod tests {
             Pem { file: "a.pem".into(), bytes }.check_date().map_err(|error| error.to_string())
         };
         assert_eq!(checked(2001, 4000), Ok(()));
-        for (from, until, words) in
-            [(2001, 2002, "a.pem: the certificate has expired"), (3999, 4000, "a.pem: the certificate is not good yet")]
-        {
+        for (from, until, words) in [
+            (2001, 2002, "a.pem: the certificate has expired"),
+            (3999, 4000, "a.pem: the certificate is not good yet"),
+            (4000, 2001, "a.pem: the certificate is never good: it expires before it begins to be"),
+        ] {
             assert_eq!(checked(from, until), Err(words.to_owned()));
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustls::CertificateError::{ExpiredContext, NotValidYetContext};
+use rustls::CertificateError::{Expired, ExpiredContext, NotValidYetContext};
 use rustls::Error::InvalidCertificate;
 use rustls::RootCertStore;
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
@@ -14,6 +14,9 @@ use crate::grpc::tls::provider::provider;
 
 /// Later than any certificate can say (RFC 5280 has years of four digits), in seconds.
 const NEVER: u64 = u64::MAX;
+
+/// What is said of a certificate that is good at no time.
+pub(super) const NEVER_GOOD: &str = "is never good: it expires before it begins to be";
 
 /// Between which times a certificate in a file is good.
 ///
@@ -81,6 +84,13 @@ impl Validity {
         self.not_after.duration_since(self.not_before).unwrap_or_default()
     }
 
+    /// Whether it is good at no time: it says that it expires before it begins to be good. Its times are then at the beginning of
+    /// 1970, and its stage is [`Expired`](Stage::Expired).
+    #[must_use]
+    pub fn is_never(&self) -> bool {
+        self.not_after < self.not_before
+    }
+
     /// How long it is still good: if it has expired, how long ago that was.
     ///
     /// # Errors
@@ -126,6 +136,8 @@ fn dates(certificate: &CertificateDer<'_>) -> Option<(UnixTime, UnixTime)> {
     };
     match judged(NEVER) {
         Err(InvalidCertificate(ExpiredContext { not_after, .. })) => Some((not_before, not_after)),
+        // It is so at all times, and nobody is told its dates.
+        Err(InvalidCertificate(Expired)) => Some((UnixTime::since_unix_epoch(Duration::from_secs(1)), not_before)),
         _ => None,
     }
 }
@@ -156,6 +168,9 @@ mod tests {
         }
         let made = of(IsCa::NoCa, 1970, 9999);
         assert_eq!([made.not_before, made.not_after].map(seconds), [0, 253_370_764_800]);
+        let never = of(IsCa::NoCa, 1972, 1971);
+        assert!(never.is_never() && !made.is_never());
+        assert_eq!((never.stage(made.not_before + DAY), never.lifetime()), (Stage::Expired, Duration::ZERO));
         let torn = CertificateDer::from(&b"torn"[..]);
         assert_eq!(Validity::of(&torn, "a.pem".as_ref(), 1, Role::Shown), None);
     }

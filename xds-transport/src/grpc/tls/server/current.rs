@@ -227,7 +227,11 @@ mod tests {
         renew(2001, 4000);
         assert!(tls.look().unwrap());
         let good = tls.config();
-        for ((from, until), words) in [((2001, 2002), "has expired"), ((3999, 4000), "is not good yet")] {
+        for ((from, until), words) in [
+            ((2001, 2002), "has expired"),
+            ((3999, 4000), "is not good yet"),
+            ((4000, 2001), "is never good: it expires before it begins to be"),
+        ] {
             renew(from, until);
             let error = tls.look().unwrap_err().to_string();
             assert!(error.ends_with(&format!("a.pem: the certificate {words}")), "{error}");

@@ -40,8 +40,8 @@ impl fmt::Display for Notice {
             Self::NotRenewed(error) => write!(f, "new certificates do not count, those before do: {error}"),
             Self::Reminder(reminder) => reminder.fmt(f),
             Self::Refused { client, reason } => match client.peer() {
-                Some(peer) => write!(f, "{peer} is not spoken to by TLS: {reason}"),
-                None => write!(f, "a client is not spoken to by TLS: {reason}"),
+                Some(peer) => write!(f, "no TLS with {peer}: {reason}"),
+                None => write!(f, "no TLS with a client: {reason}"),
             },
             Self::NotTaken(error) => write!(f, "no connection is taken for the moment: {error}"),
         }
