@@ -96,7 +96,8 @@ impl<R: Read> Follower<R> {
 
     /// The parts of which nobody has said anything yet: a list that is held was said.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = &str> {
-        self.unlisted.iter().map(String::as_str).filter(|part| !self.held.contains_key(*part))
+        let is_held = |part: &&str| self.removals.get(*part).is_some_and(|removals| removals.held_back() > 0);
+        self.unlisted.iter().map(String::as_str).filter(move |part| !is_held(part))
     }
 
     /// What goes one after the other within a minute is one removal: of who keeps the keys, and does not do several things at once.

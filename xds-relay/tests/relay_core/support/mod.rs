@@ -27,12 +27,8 @@ pub(crate) use client::Client;
 pub(crate) use ended::Ended;
 pub(crate) use flag::Flag;
 use link::Link;
-<<<<<<< HEAD
-pub(crate) use origin::{Origin, body_of, cluster, frame};
-=======
 pub(crate) use logged::logged;
-pub(crate) use origin::{Origin, cluster, frame};
->>>>>>> w-h
+pub(crate) use origin::{Origin, body_of, cluster, frame};
 pub(crate) use relays::Relay;
 pub(crate) use wire::Wire;
 
