@@ -76,6 +76,17 @@ mod tests {
         }
     }
 
+    /// What is shown of a program that is compiled and run elsewhere is what that has.
+    #[test]
+    fn the_adapter_is_shown_as_it_is() {
+        let (chapter, program) = (include_str!("test-your-server.md"), include_str!("../xds/examples/adapter.rs"));
+        let shown: Vec<_> =
+            chapter.split("```rust,ignore\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect();
+        assert_eq!(shown.len(), 2);
+        let (_, behind) = program.split_once("use xdstp_uri::ResourceName;\n\n").unwrap();
+        assert_eq!(shown.join("\n\n") + "\n", behind);
+    }
+
     /// What a reader copies names no crate that he cannot have.
     #[test]
     fn no_program_shows_the_book_s_own_crate() {

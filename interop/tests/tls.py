@@ -4,7 +4,7 @@ import grpc
 from envoy.config.cluster.v3 import cluster_pb2
 from envoy.service.discovery.v3 import discovery_pb2
 
-from ads.types import CLUSTER
+from ads.types import CLUSTER, ENDPOINTS
 from harness.bed import upstream
 from harness.certificates import Authority, Files
 from harness.envoy import DELTA
@@ -16,6 +16,8 @@ from setups import GRPC
 
 # What the relay's log says of who it has no TLS with.
 REFUSED = " no TLS with "
+# And of its own certificates, with which file that is.
+ANEW = "certificates are read anew"
 
 
 def identity(files, name):
@@ -27,6 +29,23 @@ def identity(files, name):
 def said(relay):
     """The lines of its log."""
     return relay.log.read_text().splitlines()
+
+
+def says(relay, *words):
+    """Whether one line of its log has all of these words."""
+    return any(all(word in line for word in words) for line in said(relay))
+
+
+def undisturbed(client, what):
+    """Its stream is the one that it opened, nothing was taken from it, and nothing came again as it was."""
+    equal(client.error, None, f"how the stream of {what} ended")
+    equal(client.removals, {}, f"what {what} was told to be gone")
+    last = {}
+    for response in client.responses:
+        for resource in response.resources:
+            key = response.type_url, resource.name
+            check(last.get(key) != resource.version, f"{resource.name} came to {what} again as it was")
+            last[key] = resource.version
 
 
 def secured_origin(bed, resources, files, **keywords):
@@ -73,18 +92,28 @@ def certificates_are_replaced_under_traffic(bed, client):
 
     serving = another()
     until("a request reaches the first backend", lambda: serving.request() == "first", within=20)
+    open_before = bed.delta(relay.port, node="before", credentials=credentials(theirs, theirs))
+    open_before.subscribe(CLUSTER, "*")
+    open_before.subscribe(ENDPOINTS, "backend" if is_envoy else "endpoints")
+    until("all arrive by the old certificates", lambda: open_before.names(CLUSTER) and open_before.names(ENDPOINTS))
     load = bed.load(serving, "first", "second")
     files.replace(after, "relay")
     theirs.replace(after, "client")
+    until("the relay says which file it has read", lambda: says(relay, ANEW, files.of("relay")[0]))
     known = bed.delta(relay.port, node="new", credentials=credentials(theirs, theirs))
     known.subscribe(CLUSTER, "*")
     until("clusters arrive by the new certificates", lambda: known.names(CLUSTER))
     stranger = bed.delta(relay.port, node="old", credentials=credentials(theirs, retired))
     stranger.subscribe(CLUSTER, "*")
-    until("who shows the old ones is refused", lambda: any(REFUSED in line and "Unknown" in line for line in said(relay)))
+    until("who shows the old ones is refused", lambda: says(relay, REFUSED, "UnknownIssuer"))
+    # The certificates are all that has changed by now.
+    arrived = len(open_before.responses)
+    undisturbed(open_before, "who was there before")
     origin.update(resources(second))
     until("requests reach the second backend on the stream that was open", lambda: serving.request() == "second")
+    until("so is our own client told, on its own", lambda: len(open_before.responses) > arrived)
     load.none_failed()
+    undisturbed(open_before, "who was there before")
     equal(stranger.responses, [], "what who shows the old ones is sent")
     if is_envoy:
         serving.kill()
@@ -107,7 +136,7 @@ def who_is_not_vouched_for_is_refused_with_words(bed, shown):
     relay = bed.start_relay([upstream(origin)], tls={**identity(ours, "relay"), "client_ca": ours.ca})
     refused = bed.delta(relay.port, credentials=credentials(ours, None if shown == "none" else others))
     refused.subscribe(CLUSTER, "*")
-    until("the relay says why", lambda: any(REFUSED in line and words in line for line in said(relay)))
+    until("the relay says why", lambda: says(relay, REFUSED, words))
     served = bed.delta(relay.port, credentials=credentials(ours, ours))
     served.subscribe(CLUSTER, "*")
     until("clusters arrive", lambda: served.names(CLUSTER))
@@ -128,12 +157,22 @@ def an_origin_that_cannot_be_trusted_is_not_asked(bed, wrong):
     client = bed.delta(relay.port)
     client.subscribe(CLUSTER, "*")
     # gRPC's C core closes the connection, and says nothing.
-    words = {"stranger": "UnknownIssuer", "expired": "expired", "none": "the connection ended before it spoke HTTP/2"}[wrong]
-    until("the relay says why", lambda: any(words in line for line in said(relay)))
-    check(not client.names(CLUSTER), "something came from an origin that is not trusted")
+    words = {
+        "stranger": "UnknownIssuer",
+        "expired": "certificate expired",
+        "none": "the connection ended before it spoke HTTP/2",
+    }[wrong]
+    until("the relay says why", lambda: says(relay, words))
+    equal(client.responses, [], "what came from an origin that is not trusted")
+    equal(origin.events("request"), [], "what an origin was asked that is not trusted, or does not trust")
     if wrong == "stranger":
         files.replace(ours, "relay")
         until("clusters arrive once the relay trusts it", lambda: client.names(CLUSTER), within=20)
+    if wrong == "expired":
+        origin_files.replace(ours, "origin")
+        origin.kill()
+        origin.start()
+        until("clusters arrive once it shows one that is good", lambda: client.names(CLUSTER), within=30)
 
 
 @scenario(client=(DELTA, GRPC), needs_relay=True, waits=True)
@@ -156,6 +195,9 @@ def an_origin_comes_back_with_other_certificates_under_traffic(bed, client):
     until("a request reaches the first backend", lambda: serving.request() == "first", within=20)
     left = expires(relay)
     check(0 < left < 2 * 24 * 3600, f"the relay's certificate expires in {left} s")
+    watching = bed.delta(relay.port)
+    watching.subscribe(CLUSTER, "*")
+    until("clusters arrive", lambda: watching.names(CLUSTER))
     load = bed.load(serving, "first", "second")
     files.replace(after, "relay", "origin")
     origin.kill()
@@ -163,9 +205,10 @@ def an_origin_comes_back_with_other_certificates_under_traffic(bed, client):
     origin.start()
     until("requests reach the second backend", lambda: serving.request() == "second", within=30)
     load.none_failed()
+    undisturbed(watching, "who was there before")
     files.replace(after, "relay", expired=True)
     until("the relay says that its certificate has expired", lambda: expires(relay) < 0, within=20)
-    until("so does its log", lambda: any("certificate 1 expired" in line for line in said(relay)))
+    until("so does its log", lambda: says(relay, files.of("relay")[0], "certificate 1 expired"))
     check(serving.request() == "second", "what is open goes on")
 
 
@@ -192,20 +235,21 @@ def grpc_for_node_is_served_with_a_certificate_and_refused_without(bed, shown):
     relay = bed.start_relay([upstream(origin)], tls={**identity(files, "relay"), "client_ca": files.ca})
     node = bed.grpc_js()
     refused = node.opens(relay.port, CLUSTER, theirs, None if shown == "none" else others)
-    until("the relay says why", lambda: any(REFUSED in line and words in line for line in said(relay)))
+    until("the relay says why", lambda: says(relay, REFUSED, words))
     until("so does Node", lambda: (refused()["ended"] or "").startswith("UNAVAILABLE "))
     equal(refused()["messages"], 0, "what who is refused is sent")
     served = node.opens(relay.port, CLUSTER, theirs, theirs)
     until("clusters arrive", lambda: served()["messages"] == 1)
     files.replace(after, "relay", "client")
     theirs.replace(after, "client")
-    until("the relay has read them", lambda: any("certificates are read anew" in line for line in said(relay)))
+    until("the relay has read them", lambda: says(relay, ANEW, files.of("relay")[0]))
     again = node.opens(relay.port, CLUSTER, theirs, theirs)
     until("clusters arrive by the new certificates", lambda: again()["messages"] == 1)
     mesh.backends["backend"] = 2
     mesh.backends["another"] = 3
     origin.update(mesh.resources())
     until("an update arrives on both", lambda: served()["messages"] > 1 and again()["messages"] > 1)
+    equal([served()["messages"], again()["messages"]], [2, 2], "what they were told: all there is, and the update")
     equal([served()["ended"], again()["ended"]], [None, None], "how they ended")
 
 
@@ -225,5 +269,5 @@ def grpc_for_node_is_an_origin_for_who_shows_a_certificate(bed, shown):
         until("the cluster arrives", lambda: client.names(CLUSTER) == {"a"})
         equal(node.asked(), 1, "how many streams there were")
     else:
-        until("the relay says why", lambda: any("ertificateRequired" in line for line in said(relay)))
+        until("the relay says why", lambda: says(relay, "CertificateRequired"))
         equal(node.asked(), 0, "how many streams there were")

@@ -76,6 +76,7 @@ mod here {
 suite! {
     suite::a_listing_has_what_begins_with_its_prefix_in_order_at_one_revision,
     suite::a_long_listing_is_whole,
+    suite::what_one_key_has_is_read_without_what_begins_with_it,
     suite::a_commit_does_all_in_order_at_one_revision,
     suite::a_commit_with_a_compare_that_does_not_hold_does_nothing,
     suite::a_watch_tells_what_is_done_after_a_revision,

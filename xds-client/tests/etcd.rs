@@ -39,6 +39,7 @@ fn the_suite_holds(cluster: &Cluster) {
         a_watch_tells_what_is_done_after_a_revision,
         who_is_too_slow_is_told_to_list_again,
         what_is_empty_is_there,
+        what_one_key_has_is_read_without_what_begins_with_it,
         what_is_within_its_limits_is_one_commit,
     }
     let store: Arc<dyn Store> = Arc::new(stores("wakes"));

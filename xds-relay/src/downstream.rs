@@ -66,7 +66,9 @@ impl Accept for Downstream {
             }
         };
         let rule = Mutex::new(under.map(|under| under.rule));
-        let (client, waker) = (Some(client_use.number()), Waker::from(Arc::new(WakeStream(wake))));
+        // Many may come from this machine, whom nothing tells apart.
+        let client = (!client_use.identity().is_this_machine()).then(|| client_use.number());
+        let waker = Waker::from(Arc::new(WakeStream(wake)));
         let outside =
             Outside { handle, peer, shown, rules: self.rules.clone(), rule, client_use, _seen: seen, _place: place };
         let outside = Arc::new(outside);

@@ -12,15 +12,16 @@ mod follower;
 pub(crate) mod logged;
 mod losses;
 mod relayed;
+mod removals;
 mod standing;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub(crate) use self::contents::{Change, Contents, Read, shown};
+pub(crate) use self::contents::{Change, Contents, Name, Read, shown};
 pub(crate) use self::followed::{Followed, GRACE, Keeper, READ_LOOKED, READ_WITHIN};
 pub(crate) use self::follower::{Follower, Next};
-#[cfg(test)]
 pub(crate) use self::losses::HELD;
 pub(crate) use self::relayed::{Relayed, Teller, Told};
+pub(crate) use self::removals::{Removals, said_of_removal};
 #[cfg(test)]
 pub(crate) use self::standing::Standing;

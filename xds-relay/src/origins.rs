@@ -42,9 +42,9 @@ impl Origins {
         Ok(Self { files, _etcd: etcd, _kubernetes: kubernetes })
     }
 
-    /// Whether the files of an origin were bad as the relay started.
-    pub(crate) fn were_bad(&self, origin: &str) -> bool {
-        self.files.were_bad(origin)
+    /// Whether the files of an origin were bad as the relay started, or there were none.
+    pub(crate) fn are_unknown(&self, origin: &str) -> bool {
+        self.files.are_unknown(origin)
     }
 
     /// Goes on without files that are bad: of each such origin something is released, and served.
@@ -62,7 +62,7 @@ impl Origins {
         refuse_files(config).map(|()| Self {})
     }
 
-    pub(crate) fn were_bad(&self, _: &str) -> bool {
+    pub(crate) fn are_unknown(&self, _: &str) -> bool {
         false
     }
 

@@ -155,7 +155,7 @@ impl Inspect for Pages {
     }
 
     fn releases(&self) -> Releases {
-        Releases { orders: self.orders.as_ref().map(ToString::to_string), ..self.core.released() }
+        Releases { orders: self.orders.as_ref().map(told), ..self.core.released() }
     }
 
     fn release_diff(&self, query: &DiffQuery) -> Result<ReleaseDiff, RolloutError> {
@@ -200,5 +200,28 @@ impl Inspect for Pages {
     fn gauges(&self) -> Gauges {
         let certificates = self.certificates.times(SystemTime::now());
         Gauges { ready: self.is_ready(), certificates, ..self.core.gauges() }
+    }
+}
+
+/// As who is in another directory finds it.
+fn told(address: &Address) -> String {
+    let absolute = || match address {
+        Address::Unix(unix) => unix.clone().within(&std::env::current_dir().ok()?).ok(),
+        Address::Tcp(_) => None,
+    };
+    absolute().map_or_else(|| address.to_string(), |unix| Address::Unix(unix).to_string())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_orders_are_taken_is_told_as_who_is_in_another_directory_finds_it() {
+        let at = |text: &str| told(&text.parse().unwrap());
+        assert_eq!(at("unix:/run/orders"), "unix:/run/orders");
+        assert_eq!(at("127.0.0.1:1"), "127.0.0.1:1");
+        let directory = std::env::current_dir().unwrap();
+        assert_eq!(at("unix:state/orders"), format!("unix:{}/state/orders", directory.display()));
     }
 }

@@ -114,7 +114,7 @@ impl Reloader {
     /// port stays and one of the addresses is any; `clients`, where `listen` is so, and `tls` is as it runs;
     /// the files of `tls` and `admin.tls`, where there were some, and `client_ca` where there was one; of origins that are otherwise as
     /// they run `tls`, `token`, `keepalive` and `streams_per_connection`, and a `server` in place of another; which `origins` there are, with
-    /// their `authorities`, if those that names come from or go to are one server each that is asked over delta, alike for every node, unless
+    /// their `authorities`, if those that names come from or go to are one server each that is asked over delta, alike for every node, and of which nothing else needs a restart, unless
     /// what origins said is kept over a restart; `admin.token` and `admin.write_token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain_delay`, `drain`, `log`, and of `limits` how many
     /// `streams`, `new_streams_per_second`, `load_report_streams`, `groups`, `authorities` and `names` there may be, and which part of them is one client's (`one_client`). All else needs a restart, and stays as it was:
     /// so does what is in the files of `aggregation.rules`, `state.secrets` and `descriptors` by now.
@@ -196,16 +196,13 @@ impl Parts {
             running.listen.clone_from(&config.listen);
         }
         self.spoken.replace(files, running, config);
+        // Who is given names next is asked for them where it is by then: who it was says that they are not there.
+        self.lead_to(&moved);
         if let Some(led) = led.clone() {
             self.lead(new, running, &led);
             *running = led;
         }
-        for (endpoints, Otherwise { at, origin, elsewhere }) in moved {
-            let Some(position) = self.core.position_of(&origin.name) else { continue };
-            // Before anything is heard of another server.
-            self.core.state().filter(|_| elsewhere).iter().for_each(|state| state.lead_elsewhere(position));
-            self.connections.lead_to(position, &endpoints, elsewhere);
-            self.reached.lead_to(position, origin.kind.servers().unwrap_or_default());
+        for (_, Otherwise { at, origin, .. }) in moved {
             running.origins.iter_mut().skip(at).take(1).for_each(|running| running.clone_from(origin));
         }
         // Rules go by how clients come: by certificates that are not asked for yet, all would be refused.
@@ -247,6 +244,17 @@ impl Parts {
         needs_restart.extend(self.read_once.differ(config));
         needs_restart.sort();
         Ok(Reloaded { applied: differences(&before, running), needs_restart })
+    }
+
+    /// Has each of these be reached there.
+    fn lead_to(&self, moved: &[(Vec<Endpoint>, Otherwise<'_>)]) {
+        for (endpoints, Otherwise { origin, elsewhere, .. }) in moved {
+            let Some(position) = self.core.position_of(&origin.name) else { continue };
+            // Before anything is heard of another server.
+            self.core.state().filter(|_| *elsewhere).iter().for_each(|state| state.lead_elsewhere(position));
+            self.connections.lead_to(position, endpoints, *elsewhere);
+            self.reached.lead_to(position, origin.kind.servers().unwrap_or_default());
+        }
     }
 
     /// Those that are new are reached at these.

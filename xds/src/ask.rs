@@ -15,7 +15,7 @@ mod wanted;
 
 pub(crate) use self::covered::Held;
 pub(crate) use self::event::{Event, Failure, Kind, What};
-pub(crate) use self::identity::Identity;
+pub(crate) use self::identity::{DialectName, Identity};
 pub(crate) use self::news::{Until, listen};
 pub(crate) use self::progress::{Progress, Verdict};
 pub(crate) use self::secure::Args as Secure;

@@ -27,7 +27,7 @@ use self::method::Method;
 use self::report::{Form, Report};
 use self::select::Selection;
 use self::suite::Counts;
-use crate::ask::{Secure, seconds};
+use crate::ask::{DialectName, Secure, seconds};
 use crate::exit;
 use crate::show::{complain, unless_closed, visible};
 
@@ -43,6 +43,7 @@ Examples:
   xds conformance 127.0.0.1:18000 --adapter 'command:./adapter --verbose' --output junit
   xds conformance 127.0.0.1:18000 --adapter tcp:127.0.0.1:18001 --only nonces,48-57 --method delta-ads
   xds conformance unix:/run/plane.sock --ca ca.pem --cert me.pem --key me.key --server-name plane.example.com
+  xds conformance 127.0.0.1:18000 --adapter tcp:127.0.0.1:18001 --dialect draft --only parameters,ranges
   xds conformance --list")]
 pub(crate) struct Args {
     /// The server, as host:port, URI or unix:PATH
@@ -63,6 +64,9 @@ pub(crate) struct Args {
     /// Only over these methods
     #[arg(long, value_name = "METHODS", value_enum, value_delimiter = ',')]
     method: Vec<Method>,
+    /// The form of TP2 that the server speaks: what is checked of dynamic parameters is what they mean in that
+    #[arg(long, value_enum, default_value_t = DialectName::Final)]
+    dialect: DialectName,
     /// How long to wait for what must come, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     timeout: Duration,
@@ -79,7 +83,7 @@ pub(crate) struct Args {
 
 #[tokio::main(flavor = "current_thread")]
 pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
-    let mut checks = select::select(&args.only, &args.skip);
+    let mut checks = select::select(&args.only, &args.skip, args.dialect.dialect());
     if checks.is_empty() {
         return Ok(exit::usage(&*Box::<dyn Error>::from("no check is selected: see --list")));
     }
@@ -111,7 +115,7 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
         }
     };
     let methods = if args.method.is_empty() { method::ALL } else { &args.method };
-    let mut lab = Lab::new(pool, adapter, args.timeout, seed);
+    let mut lab = Lab::new(pool, adapter, args.timeout, seed).speaking(args.dialect.dialect());
     let mut report = Report::new(args.output, &server, seed);
     let done = tokio::select! {
         done = suite::run(&mut lab, &checks, methods, &mut report) => done,

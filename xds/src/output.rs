@@ -87,6 +87,8 @@ impl Printer<'_> {
         match &event.what {
             What::Error(failure) | What::Ambient(Some(failure)) => complain(visible(&failure.message)),
             What::Ambient(None) => match &event.name {
+                // A table has it as it is in the end.
+                Some(_) if matches!(self.style, Style::Table(_)) => {}
                 Some(name) => complain(format_args!("{} is up to date again", visible(name))),
                 // Of several another may answer than the one that was told.
                 None if servers.len() > 1 => complain("connected again"),

@@ -13,6 +13,7 @@ mod rollout;
 mod status;
 mod text;
 mod time;
+mod user;
 
 use std::error::Error;
 use std::io::{self, Write};

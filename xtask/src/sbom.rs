@@ -17,7 +17,8 @@ const TOOL: &str = "xds-cli";
 pub(crate) fn of_image(features: &str) -> Result<String, Box<dyn Error>> {
     let kinds = "no-build,no-dev,no-proc-macro";
     let target = "x86_64-unknown-linux-gnu";
-    let mut tree = vec!["tree", "--locked", "--package", PROGRAM, "--package", TOOL, "--edges", kinds, "--target", target];
+    let mut tree =
+        vec!["tree", "--locked", "--package", PROGRAM, "--package", TOOL, "--edges", kinds, "--target", target];
     let features: Vec<_> = features.split_terminator(',').map(|feature| format!("{PROGRAM}/{feature}")).collect();
     let features = features.join(",");
     tree.extend(["--prefix", "depth", "--format", "|{p}|{l}", "--features", &features]);

@@ -14,7 +14,7 @@ pub const TYPE_URL: &str = "type.googleapis.com/envoy.config.endpoint.v3.Cluster
 /// The path of ADS where every response is the state of the world.
 pub const SOTW_PATH: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 
-/// The encoded length of a resource's `Any` but for its type URL and name, in bytes.
+/// The encoded length of a resource's `Any` but for its type URL and name, in bytes, where it has one KiB.
 const FILLER: usize = 860;
 
 /// The field of a body that has the round.
@@ -30,6 +30,8 @@ pub enum Naming {
     Authorities,
     /// Their names are opaque, and no collection holds them.
     OldStyle,
+    /// Their names are opaque, and a wildcard holds them.
+    Wildcard,
 }
 
 impl Naming {
@@ -38,21 +40,24 @@ impl Naming {
         match self {
             Self::Pool => vec!["fan-out.example".to_owned()],
             Self::Authorities => (0..10).map(|number| format!("fan-out-{number}.example")).collect(),
-            Self::OldStyle => Vec::new(),
+            Self::OldStyle | Self::Wildcard => Vec::new(),
         }
     }
 
     /// The name of a resource.
     pub fn name(self, index: usize) -> String {
         match self {
-            Self::OldStyle => format!("pool/{index}"),
+            Self::OldStyle | Self::Wildcard => format!("pool/{index}"),
             _ => self.within(self.collection_of(index), &index.to_string()),
         }
     }
 
     /// The names of the collections that hold all of them.
     pub fn collections(self) -> Vec<String> {
-        (0..self.authorities().len()).map(|collection| self.within(collection, "*")).collect()
+        match self {
+            Self::Wildcard => vec!["*".to_owned()],
+            _ => (0..self.authorities().len()).map(|collection| self.within(collection, "*")).collect(),
+        }
     }
 
     /// The collection of a resource, by its place among all.
@@ -70,8 +75,14 @@ impl Naming {
 
     /// A resource as it is after `round` changed it; its version is the round.
     pub fn resource(self, index: usize, round: u64) -> Resource {
+        self.resource_of(1, index, round)
+    }
+
+    /// The same of so many KiB.
+    pub fn resource_of(self, kibibytes: usize, index: usize, round: u64) -> Resource {
         let name = self.name(index);
-        let any = Any { type_url: TYPE_URL.into(), value: body(&name, index, round) };
+        let filler = FILLER + kibibytes.saturating_sub(1) * 1024;
+        let any = Any { type_url: TYPE_URL.into(), value: body(&name, filler, index, round) };
         Resource { name, version: round.to_string(), resource: Some(any), ..Resource::default() }
     }
 
@@ -96,8 +107,8 @@ pub fn round_of(body: &[u8]) -> Result<u64, Error> {
 }
 
 /// A message with a name in field 1, and in fields that the type does not have the round and noise.
-fn body(name: &str, index: usize, round: u64) -> Bytes {
-    let mut body = Vec::with_capacity(name.len() + FILLER + 16);
+fn body(name: &str, filler: usize, index: usize, round: u64) -> Bytes {
+    let mut body = Vec::with_capacity(name.len() + filler + 16);
     prost::encoding::string::encode(1, &name.to_owned(), &mut body);
     prost::encoding::uint64::encode(ROUND, &round, &mut body);
     let mut noise = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (round + 1);
@@ -107,7 +118,7 @@ fn body(name: &str, index: usize, round: u64) -> Bytes {
         noise ^= noise << 17;
         noise as u8
     })
-    .take(FILLER)
+    .take(filler)
     .collect();
     prost::encoding::bytes::encode(1000, &filler, &mut body);
     body.into()
@@ -124,6 +135,7 @@ mod tests {
         let resource = |index, round| Naming::Pool.resource(index, round);
         let before = resource(7, 1);
         assert!((1000..1200).contains(&before.encoded_len()), "{}", before.encoded_len());
+        assert!((10_000..10_500).contains(&Naming::Pool.resource_of(10, 7, 1).encoded_len()));
         assert_ne!(before.resource, resource(7, 2).resource);
         assert_ne!(before.resource, resource(8, 1).resource);
     }

@@ -12,6 +12,7 @@ mod link;
 mod listing;
 mod messages;
 mod options;
+mod patience;
 mod range;
 mod revisions;
 mod rpc;
@@ -29,7 +30,7 @@ use self::engine::Engine;
 pub use self::lease::{Fenced, Lease};
 pub use self::options::{EtcdOptions, EtcdOptionsError};
 use crate::state::changes::Watch;
-use crate::state::store::{Commit, Compare, Limits, Listing, Op, Revision, Store, StoreError};
+use crate::state::store::{Commit, Compare, Entry, Limits, Listing, Op, Revision, Store, StoreError};
 
 /// A store in a cluster of etcd, version 3.4 or later, for as many processes as use the same prefix. Clones are the same.
 ///
@@ -45,7 +46,8 @@ use crate::state::store::{Commit, Compare, Limits, Listing, Op, Revision, Store,
 /// A [watch](Store::watch) goes on by itself when its member is lost, from where it was. It is
 /// [`Compacted`](StoreError::Compacted) when etcd has compacted what is missed, when who watches is too slow (8 MiB or 16384
 /// changes), and when the cluster is another one or was put back to an earlier state: what was listed before is to be listed
-/// again. While no member answers, nothing is told.
+/// again. It is so, too, when it cannot go on for half a minute although all else is answered. While no member answers, nothing is
+/// told.
 ///
 /// It has a thread of its own, and may be called wherever one may wait.
 ///
@@ -100,6 +102,10 @@ impl Etcd {
 impl Store for Etcd {
     fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
         self.0.list(prefix)
+    }
+
+    fn read(&self, key: &str) -> Result<Option<Entry>, StoreError> {
+        self.0.read(key)
     }
 
     fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {

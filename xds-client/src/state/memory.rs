@@ -40,7 +40,7 @@ impl Store for Memory {
             value: value.clone(),
             revision: *revision,
         };
-        Ok(Listing { entries: found.map(entry).collect(), revision: content.revision })
+        Ok(Listing { entries: found.map(entry).collect(), revision: content.revision, ..Listing::default() })
     }
 
     fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {

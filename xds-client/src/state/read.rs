@@ -223,7 +223,7 @@ struct All {
 
 impl All {
     fn of(listing: Listing) -> Self {
-        let Listing { entries, revision } = listing;
+        let Listing { entries, revision, .. } = listing;
         let mut all = Self { is_empty: entries.is_empty(), revision, ..Self::default() };
         for entry in entries {
             match &*entry.key {

@@ -149,7 +149,7 @@ impl Store for Redb {
                 entries.push(Entry { key: key.value().to_owned(), value: Bytes::copy_from_slice(value), revision });
             }
             let revision = revision_in(&reading.open_table(REVISION)?)?;
-            Ok(Listing { entries, revision })
+            Ok(Listing { entries, revision, ..Listing::default() })
         })
     }
 

@@ -33,6 +33,14 @@ pub trait Store: Send + Sync + 'static {
     /// The store cannot be read.
     fn list(&self, prefix: &str) -> Result<Listing, StoreError>;
 
+    /// What one key has, if it is there: whatever else begins with it need not be read.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn read(&self, key: &str) -> Result<Option<Entry>, StoreError> {
+        Ok(self.list(key)?.entries.into_iter().find(|entry| entry.key == key))
+    }
+
     /// What is done after a revision to keys that begin with `prefix`.
     ///
     /// # Errors
@@ -79,6 +87,8 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// When that was so.
     pub revision: Revision,
+    /// The keys that begin so and are no text (UTF-8): others may put what no entry has.
+    pub no_text: Vec<Bytes>,
 }
 
 /// A value and its key.

@@ -53,6 +53,13 @@ pub(crate) fn a_listing_has_what_begins_with_its_prefix_in_order_at_one_revision
     assert_eq!(entries(store, "b/")[0].2, revisions[2]);
 }
 
+pub(crate) fn what_one_key_has_is_read_without_what_begins_with_it(store: &dyn Store) {
+    ["read/a", "read/ab"].map(|key| put(store, key, key));
+    let read = |key: &str| store.read(key).unwrap().map(|entry| (entry.key, entry.value));
+    assert_eq!(read("read/a"), Some(("read/a".to_owned(), "read/a".into())));
+    assert_eq!((read("read/"), read("read/abc")), (None, None));
+}
+
 pub(crate) fn a_long_listing_is_whole(store: &dyn Store) {
     let keys: Vec<_> = (0..2500).map(|number| format!("{number:04}")).collect();
     for keys in keys.chunks(100) {

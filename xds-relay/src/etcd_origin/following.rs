@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use xdstp_client::state::{Event, Listing, Op, Revision, Store, StoreError};
 
-use super::key::RESOURCES;
+use super::key::{RESOURCES, no_text};
 use super::value::Reader;
 use crate::keyed_origin::{
     Change, Contents, Followed, Follower, GRACE, Keeper, Next, READ_LOOKED, READ_WITHIN, Teller, Told,
@@ -62,7 +62,8 @@ impl Following {
         let stop = Arc::<Stop>::default();
         let follower = Follower::new(Contents::new(reader.clone()), [ALL]);
         let followed = Arc::new(Mutex::new(Followed::new(follower, Teller::new(told, KEEPER))));
-        let thread = Thread { store, followed: followed.clone(), stop: stop.clone(), pause: SOONEST };
+        let thread =
+            Thread { store, followed: followed.clone(), stop: stop.clone(), pause: SOONEST, is_unwatched: false };
         let named = || thread::Builder::new().name("etcd-origin".into());
         if let Some(keeper) = keeper {
             let (stop, waits) = (stop.clone(), followed.clone());
@@ -102,6 +103,8 @@ struct Thread<T> {
     stop: Arc<Stop>,
     /// How long is waited after the next failure.
     pause: Duration,
+    /// All could be listed, and then not be watched.
+    is_unwatched: bool,
 }
 
 impl<T: Told> Thread<T> {
@@ -141,7 +144,11 @@ impl<T: Told> Thread<T> {
     fn follow(&mut self) -> Result<Instant, StoreError> {
         let listing = self.store.list(RESOURCES)?;
         let next = listed(&mut lock(&self.followed).follower, &listing, Instant::now());
-        self.tell(None);
+        match next {
+            // Else whoever may list, and may not watch, would be well for a moment, over and over.
+            Next::Watch if self.is_unwatched => lock(&self.followed).tell(),
+            _ => self.tell(None),
+        }
         match next {
             Next::List(at) => Ok(at),
             Next::Watch => self.watch(listing.revision),
@@ -150,7 +157,12 @@ impl<T: Told> Thread<T> {
 
     /// The same, once all was listed.
     fn watch(&mut self, after: Revision) -> Result<Instant, StoreError> {
-        let mut watch = self.store.watch(RESOURCES, after)?;
+        let watched = self.store.watch(RESOURCES, after);
+        let was_unwatched = std::mem::replace(&mut self.is_unwatched, watched.is_err());
+        let mut watch = watched?;
+        if was_unwatched {
+            self.tell(None);
+        }
         self.pause = SOONEST;
         let mut asked = Instant::now();
         loop {
@@ -183,7 +195,9 @@ impl<T: Told> Thread<T> {
 /// All that there is, at one revision.
 pub(super) fn listed(follower: &mut Follower<Reader>, listing: &Listing, now: Instant) -> Next {
     let put = listing.entries.iter().map(|entry| Op::Put(entry.key.clone(), entry.value.clone()));
-    follower.listed(ALL, put.map(change).collect(), now)
+    // What is refused for its key needs no value.
+    let refused = listing.no_text.iter().map(|key| Op::put(no_text(key), ""));
+    follower.listed(ALL, put.chain(refused).map(change).collect(), now)
 }
 
 /// What was done since, whole revisions: each is one change.

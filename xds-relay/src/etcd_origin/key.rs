@@ -7,6 +7,8 @@ use xdstp_uri::{ParseError, ResourceName};
 /// What the keys of resources begin with, after the prefix of an origin.
 pub(crate) const RESOURCES: &str = "res/";
 const TYPE_URL_PREFIX: &str = "type.googleapis.com/";
+/// What a key that is no text is called by begins with: none of a resource does.
+const NO_TEXT: &str = "no UTF-8: ";
 
 /// The key of a resource, without the prefix of its origin: `res/TYPE/NAME`, where the type is the message's full name. The name is as
 /// clients ask for it, an `xdstp:` name in canonical form; it may have any characters, and ends with the key.
@@ -77,6 +79,11 @@ impl Key {
     }
 }
 
+/// What a key that is no text is called by.
+pub(super) fn no_text(key: &[u8]) -> String {
+    format!("{NO_TEXT}{}", key.escape_ascii())
+}
+
 impl KeyError {
     pub(super) fn of_name(name: &str, error: &ParseError) -> Self {
         Self(format!("`{}` is no resource name: {error}", name.escape_debug()))
@@ -94,6 +101,9 @@ impl std::str::FromStr for Key {
 
     /// A resource has one key: the name in it is in canonical form.
     fn from_str(key: &str) -> Result<Self, KeyError> {
+        if key.starts_with(NO_TEXT) {
+            return Err(KeyError("a key is text, in UTF-8".to_owned()));
+        }
         let parts = key.strip_prefix(RESOURCES).and_then(|rest| rest.split_once('/'));
         let (message_type, name) = parts.ok_or_else(|| {
             KeyError("expected res/TYPE/NAME, such as res/envoy.config.cluster.v3.Cluster/web".to_owned())

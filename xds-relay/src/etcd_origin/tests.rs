@@ -163,6 +163,20 @@ fn of_a_key_that_is_refused_the_log_has_the_origin_and_all_of_the_key() {
 }
 
 #[test]
+fn a_key_that_is_no_text_is_refused_like_any_that_is_bad_until_it_is_not_there() {
+    let mut world = World::new();
+    world.commit(&[cluster("a", 1)]);
+    let mut listing = world.store.list(RESOURCES).unwrap();
+    listing.no_text = [&b"res/\xff"[..], b"res/\xfe"].map(bytes::Bytes::from_static).to_vec();
+    assert_eq!(listed(&mut world.follower, &listing, world.now), Next::Watch);
+    assert_eq!((world.names(), world.follower.newly_refused()), (Some(vec!["a".to_owned()]), 2));
+    let (refused, first) = world.follower.refused();
+    assert_eq!((refused, first.as_deref()), (2, Some("no UTF-8: res/\\\\xfe: a key is text, in UTF-8")));
+    world.list();
+    assert_eq!((world.names(), world.follower.refused()), (Some(vec!["a".to_owned()]), (0, None)));
+}
+
+#[test]
 fn what_is_lost_to_who_is_slow_is_listed_again() {
     let mut world = World::of(3);
     for number in 0..5000 {

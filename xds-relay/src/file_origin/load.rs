@@ -13,6 +13,7 @@ use super::document::{self, Placed, TakenIn};
 use super::environment::Environment;
 use super::error::{FileError, FileErrors};
 use super::files::{Listing, list};
+use super::glance::{Glance, glance};
 use super::problems::Problems;
 use super::resource::FileResource;
 use super::served::Served;
@@ -21,6 +22,9 @@ use crate::config::{Config, Origin};
 use crate::error::Error;
 use crate::text_file::{self, Unread};
 use crate::yaml::{self, Position};
+
+/// How many times a directory is read that changes meanwhile, where nobody waits for it to rest.
+const TRIES: u32 = 3;
 
 /// Reads the resources in the files of a directory.
 ///
@@ -151,9 +155,35 @@ impl Directory {
         Ok(Loaded { resources: resources.into_vec(), counts, dangling })
     }
 
+    /// How its files look.
+    pub(super) fn glance(&self) -> Glance {
+        self.list().ok().map(|listing| glance(listing.files))
+    }
+
+    /// Reads it, and says whether its files were as they are all the while: else some may be of one state, and others of the next.
+    pub(super) fn read_while_it_rests(&self) -> (Glance, Result<Loaded, FileError>, bool) {
+        // Before reading: what changes while the files are read is seen as different next time.
+        let seen = self.glance();
+        let read = self.read();
+        let rests = self.glance() == seen;
+        (seen, read, rests)
+    }
+
+    /// Whether there are none, as where a volume is to be mounted.
+    pub(crate) fn has_no_files(&self) -> bool {
+        self.list().is_ok_and(|listing| listing.files.is_empty())
+    }
+
     /// What is in its files.
     pub(crate) fn resources(&self) -> Result<Vec<FileResource>, FileError> {
-        self.read().map(|loaded| loaded.resources)
+        let mut tries = TRIES;
+        loop {
+            let (_, read, rests) = self.read_while_it_rests();
+            tries -= 1;
+            if rests || tries == 0 {
+                return read.map(|loaded| loaded.resources);
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! systems (network mounts) report nothing, so the directory is also looked at from time to time. Either way the files
 //! are read again, and only other *content* is a change.
 
+mod guard;
 mod signal;
 mod unfinished;
 
@@ -17,18 +18,21 @@ use std::time::{Duration, Instant, SystemTime};
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
+use self::guard::{Guard, Later};
 use self::signal::{Signal, Woken};
-use self::unfinished::{Counts, Glance, changed, glance, is_half_written};
+use self::unfinished::{Counts, changed, is_half_written};
 use super::descriptors::Descriptors;
 use super::error::FileError;
+use super::glance::Glance;
 use super::load::{Directory, Loaded};
 use super::resource::FileResource;
 use super::served::Served;
 
 /// A running watch of a directory of resources; dropping it ends it.
 ///
-/// A thread of its own reads the files and calls back. Once it is dropped the callback does not run any more: dropping
-/// waits for a callback that is running, unless it is the callback itself that drops.
+/// A thread of its own reads the files and calls back. Once it is dropped the callback does not begin any more: dropping
+/// waits for a callback that is running, unless it is the callback itself that drops, and for what is read of a disk, each for a second at
+/// most.
 ///
 /// # Examples
 /// ```
@@ -78,22 +82,25 @@ impl Watch {
         on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
     ) -> std::io::Result<Self> {
         let directory = Directory::new(directory.into(), descriptors, Served::default());
-        Self::start_with(directory, Ok(loaded), on_change, TIMING)
+        Self::start_with(directory, Some(Ok(loaded)), None, at_once(on_change), TIMING)
     }
 
-    /// Watches the directory of an origin: see [`start`](Self::start). It may be bad as this begins.
+    /// Watches the directory of an origin: see [`start`](Self::start). It may be bad as this begins, or without files, which does not count. What removes much is told later, and
+    /// so is that there is no file as this begins: that it is held is told before.
     pub(crate) fn of(
         directory: Directory,
-        loaded: Result<Vec<FileResource>, FileError>,
-        on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
+        loaded: Option<Result<Vec<FileResource>, FileError>>,
+        on_change: impl FnMut(Reading) + Send + 'static,
     ) -> std::io::Result<Self> {
-        Self::start_with(directory, loaded, on_change, TIMING)
+        let guard = Guard::new(loaded.as_ref().and_then(|loaded| loaded.as_deref().ok()));
+        Self::start_with(directory, loaded, Some(guard), on_change, TIMING)
     }
 
     fn start_with(
         directory: Directory,
-        loaded: Result<Vec<FileResource>, FileError>,
-        on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
+        loaded: Option<Result<Vec<FileResource>, FileError>>,
+        guard: Option<Guard>,
+        on_change: impl FnMut(Reading) + Send + 'static,
         timing: Timing,
     ) -> std::io::Result<Self> {
         let signal = Arc::new(Signal::default());
@@ -104,21 +111,62 @@ impl Watch {
             signal: Arc::clone(&signal),
             notifications: None,
             seen: None,
+            guard,
+            held: None,
             reported: loaded,
             counts: Counts::new(),
         };
-        let thread = std::thread::Builder::new().name("file-origin".into()).spawn(|| watcher.run())?;
+        let ending = Ending(Arc::clone(&signal));
+        let run = move || {
+            let _ending = ending;
+            watcher.run();
+        };
+        let thread = std::thread::Builder::new().name("file-origin".into()).spawn(run)?;
         Ok(Self { signal, thread: Some(thread) })
+    }
+}
+
+/// What is told of an origin.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// This is so from now on.
+    Done(Result<Vec<FileResource>, FileError>),
+    /// So many resources are gone, or there is no file as it begins: that is not so yet.
+    Held { gone: usize },
+}
+
+/// Tells what nobody holds.
+fn at_once(mut on_change: impl FnMut(Result<Vec<FileResource>, FileError>)) -> impl FnMut(Reading) {
+    move |reading| {
+        if let Reading::Done(outcome) = reading {
+            on_change(outcome);
+        }
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
         self.signal.raise(|raised| raised.stop = true);
-        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != std::thread::current().id()) {
+        let others = self.thread.take().filter(|thread| thread.thread().id() != std::thread::current().id());
+        let Some(thread) = others else { return };
+        if self.signal.ends_within(LAST_READ) {
             // A panic of the callback has been reported by its own thread.
             let _ = thread.join();
+        } else {
+            tracing::warn!("files are still being read, of a disk that does not answer: nobody waits for that");
         }
+    }
+}
+
+/// How long who drops a watch waits for what is read at that moment: a network mount may never answer.
+const LAST_READ: Duration = Duration::from_secs(1);
+
+/// Says that the thread is over, however that came.
+struct Ending(Arc<Signal>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.raise(|raised| raised.ended = true);
     }
 }
 
@@ -132,6 +180,8 @@ struct Timing {
     poll: Duration,
     /// How long a writer may pause in the middle of a file, or between removing it and writing it anew.
     pause: Duration,
+    /// What time it is.
+    now: fn() -> Instant,
 }
 
 const TIMING: Timing = Timing {
@@ -139,6 +189,7 @@ const TIMING: Timing = Timing {
     rounds: 10,
     poll: Duration::from_secs(2),
     pause: Duration::from_secs(1),
+    now: Instant::now,
 };
 
 struct DirectoryWatcher<F> {
@@ -148,12 +199,16 @@ struct DirectoryWatcher<F> {
     signal: Arc<Signal>,
     notifications: Option<RecommendedWatcher>,
     seen: Glance,
-    reported: Result<Vec<FileResource>, FileError>,
+    /// Nobody has it for whom what is read counts at once.
+    guard: Option<Guard>,
+    held: Option<Later>,
+    /// What was told last, unless that something was held was told since.
+    reported: Option<Result<Vec<FileResource>, FileError>>,
     /// When all were good.
     counts: Counts,
 }
 
-impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
+impl<F: FnMut(Reading)> DirectoryWatcher<F> {
     fn run(mut self) {
         self.subscribe(&BTreeSet::new());
         if !self.reload() {
@@ -167,8 +222,13 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
                         return;
                     }
                 }
+                Woken::TimedOut if self.held.is_some_and(|later| (self.timing.now)() >= later.until) => {
+                    if !self.reload() {
+                        return;
+                    }
+                }
                 Woken::TimedOut => {
-                    if glance(&self.directory) != self.seen {
+                    if self.directory.glance() != self.seen {
                         // Nobody told: there are no notifications here, or they are for a directory that has since
                         // been replaced by another of this name.
                         self.subscribe(&BTreeSet::new());
@@ -238,41 +298,61 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
 
     /// Reads the files; false if it is time to stop.
     fn reload(&mut self) -> bool {
-        self.follow();
-        let mut read = self.read();
-        let deadline = Instant::now() + self.timing.pause * self.timing.rounds;
-        while read.as_ref().is_ok_and(|loaded| self.is_half_written(&loaded.counts)) {
-            let before = self.seen.clone();
-            if !self.settled(self.timing.pause) {
-                return false;
-            }
-            self.follow();
-            read = self.read();
-            // Nobody goes on with it: it is meant to be so, however new a clock says that it is.
-            if self.seen == before || Instant::now() >= deadline {
-                break;
-            }
-        }
+        let Some(read) = self.read() else { return false };
         let outcome = read.map(|Loaded { resources, counts, .. }| {
             self.counts = counts;
             resources
         });
-        if outcome != self.reported {
-            self.reported.clone_from(&outcome);
-            (self.on_change)(outcome);
+        // Nobody waits for it any more who found that it does not come back from a disk.
+        if self.signal.is_stopped() {
+            return false;
         }
+        self.tell(outcome);
         true
+    }
+
+    fn tell(&mut self, outcome: Result<Vec<FileResource>, FileError>) {
+        let guarded = self.guard.as_mut().zip(outcome.as_ref().ok());
+        let later =
+            guarded.and_then(|(guard, resources)| guard.hold((resources, self.counts.len()), (self.timing.now)()));
+        let before = std::mem::replace(&mut self.held, later);
+        if let Some(Later { gone, .. }) = later {
+            self.reported = None;
+            if before.is_none_or(|before| before.gone != gone) {
+                (self.on_change)(Reading::Held { gone });
+            }
+        } else if self.reported.as_ref() != Some(&outcome) {
+            self.reported = Some(outcome.clone());
+            (self.on_change)(Reading::Done(outcome));
+        }
+    }
+
+    /// What the files have, all at one moment, once who writes them is done; none if it is time to stop.
+    fn read(&mut self) -> Option<Result<Loaded, FileError>> {
+        let deadline = Instant::now() + self.timing.pause * self.timing.rounds;
+        let (mut has_waited, mut before) = (false, None);
+        loop {
+            self.follow();
+            let (seen, read, rests) = self.directory.read_while_it_rests();
+            self.seen = seen;
+            let is_done = || !read.as_ref().is_ok_and(|loaded| self.is_half_written(&loaded.counts));
+            // Nobody goes on with it: it is meant to be so, however new a clock says that it is.
+            let is_meant = before.as_ref() == Some(&self.seen);
+            if (rests && (is_meant || is_done())) || (has_waited && Instant::now() >= deadline) {
+                return Some(read);
+            }
+            before = rests.then(|| self.seen.clone());
+            let quiet = if rests { self.timing.pause } else { self.timing.quiet };
+            if !self.settled(quiet) {
+                return None;
+            }
+            has_waited = true;
+        }
     }
 
     fn is_half_written(&self, counts: &Counts) -> bool {
         let changed = |file: &Path| changed(file, &self.directory.path);
         is_half_written(self.seen.as_ref(), &changed, &self.counts, counts, self.timing.pause, SystemTime::now())
-    }
-
-    fn read(&mut self) -> Result<Loaded, FileError> {
-        // Before reading: what changes while the files are read is seen as different next time.
-        self.seen = glance(&self.directory);
-        self.directory.read()
     }
 }
 

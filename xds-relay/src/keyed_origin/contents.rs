@@ -70,7 +70,8 @@ struct Slot {
     refused: Option<String>,
 }
 
-pub(super) type Name = (TypeUrl, ResourceName);
+/// A resource, with all its variants.
+pub(crate) type Name = (TypeUrl, ResourceName);
 /// The rank of a value, and its key.
 type Place = (String, String);
 

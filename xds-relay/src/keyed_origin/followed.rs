@@ -43,7 +43,7 @@ impl<R: Read, T: Told> Followed<R, T> {
 
     /// Who has the keys had the time to answer: what was known before a restart is served, if he did not.
     pub(crate) fn fall_back(&mut self) {
-        for part in self.follower.unlisted() {
+        for part in self.follower.unanswered() {
             self.away.entry(part.to_owned()).or_insert_with(|| "it has not answered yet".to_owned());
         }
         self.follower.fall_back();

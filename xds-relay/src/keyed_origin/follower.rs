@@ -7,8 +7,8 @@ use std::time::Instant;
 use xdstp_client::federation::Held;
 use xdstp_client::state::{KeptChange, KeptValues};
 
-use super::contents::{Change, Contents, Done, Name, Read, Remembered, Staged, shown_name};
-use super::losses::{HELD, Losses};
+use super::contents::{Change, Contents, Done, Read, Remembered};
+use super::removals::Removals;
 use super::standing::Known;
 
 /// An origin's content, and what is to be done next.
@@ -16,10 +16,10 @@ use super::standing::Known;
 /// It is told in parts, each of which is all keys that begin alike, and is listed and watched by itself.
 pub(crate) struct Follower<R> {
     contents: Contents<R>,
-    /// What is held, by part.
-    held: BTreeMap<String, Candidate>,
-    /// What went lately, by part, where one thing is done after the other.
-    losses: Option<BTreeMap<String, Losses>>,
+    /// What is held, and what went lately, by part.
+    removals: BTreeMap<String, Removals>,
+    /// Whether one thing is done after the other.
+    one_by_one: bool,
     /// The parts of which nothing is known: what the origin lacks is not known before they are listed.
     unlisted: BTreeSet<String>,
     /// What is served was not told since it changed; at first nothing is known.
@@ -31,13 +31,6 @@ pub(crate) struct Follower<R> {
     remembers: bool,
     /// Nobody waits any more for who may say it anew.
     is_due: bool,
-}
-
-/// A removal that waits until it is seen again.
-#[derive(Debug)]
-struct Candidate {
-    gone: BTreeSet<Name>,
-    since: Instant,
 }
 
 /// What is to be asked next.
@@ -55,8 +48,8 @@ impl<R: Read> Follower<R> {
         let unlisted = parts.into_iter().map(Into::into).collect();
         Self {
             contents,
-            held: BTreeMap::new(),
-            losses: None,
+            removals: BTreeMap::new(),
+            one_by_one: false,
             unlisted,
             news: false,
             refused: 0,
@@ -101,14 +94,15 @@ impl<R: Read> Follower<R> {
         self.is_due
     }
 
-    /// The parts of which nobody has said yet what there is.
-    pub(crate) fn unlisted(&self) -> impl Iterator<Item = &str> {
-        self.unlisted.iter().map(String::as_str)
+    /// The parts of which nobody has said anything yet: a list that is held was said.
+    pub(crate) fn unanswered(&self) -> impl Iterator<Item = &str> {
+        let is_held = |part: &&str| self.removals.get(*part).is_some_and(|removals| removals.held_back() > 0);
+        self.unlisted.iter().map(String::as_str).filter(move |part| !is_held(part))
     }
 
     /// What goes one after the other within a minute is one removal: of who keeps the keys, and does not do several things at once.
     pub(crate) fn one_by_one(self) -> Self {
-        Self { losses: Some(BTreeMap::new()), ..self }
+        Self { one_by_one: true, ..self }
     }
 
     /// All that there is in a part, at one moment.
@@ -140,13 +134,13 @@ impl<R: Read> Follower<R> {
     /// What was done in a part since, as one change.
     pub(crate) fn told(&mut self, part: &str, changes: &[Change], now: Instant) -> Next {
         let mut staged = self.contents.stage(changes);
-        if let Some(until) = self.holds(part, &staged, now) {
+        let one_by_one = || Removals::one_by_one(self.one_by_one);
+        let (removals, contents) = (self.removals.entry(part.to_owned()).or_insert_with(one_by_one), &self.contents);
+        removals.retain(now, |name| contents.has(name));
+        if let Some(until) = removals.hold(&staged.gone, || contents.good(part), now) {
             return Next::List(until);
         }
-        let gone = std::mem::take(&mut staged.gone);
-        if let Some(losses) = self.losses.as_mut().filter(|_| !gone.is_empty()) {
-            losses.entry(part.to_owned()).or_default().add(gone, now);
-        }
+        removals.went(std::mem::take(&mut staged.gone), now);
         if let Some(kept) = self.kept.get(part) {
             staged.keep(kept);
         }
@@ -154,44 +148,6 @@ impl<R: Read> Follower<R> {
         self.news |= changed;
         self.refused += refused;
         Next::Watch
-    }
-
-    /// Until when this removal is held, if it is: one that removes much counts once a second listing that is so much later says the
-    /// same. What is gone beside it by then, if that is not much, was removed meanwhile.
-    fn holds(&mut self, part: &str, staged: &Staged, now: Instant) -> Option<Instant> {
-        let (gone, contents) = (&staged.gone, &self.contents);
-        let mut none = Losses::default();
-        let losses = self.losses.as_mut().map_or(&mut none, |losses| losses.entry(part.to_owned()).or_default());
-        losses.retain(now, |name| contents.has(name));
-        let is_much = |gone: usize| losses.is_much(gone, || contents.good(part));
-        if !is_much(gone.len()) {
-            if self.held.remove(part).is_some() {
-                tracing::info!("what was gone is there again");
-            }
-            return None;
-        }
-        if let Some(Candidate { gone: before, since }) = self.held.get(part)
-            && !is_much(gone.difference(before).count())
-        {
-            let until = *since + HELD;
-            if now < until {
-                return Some(until);
-            }
-            tracing::warn!("{} resources are gone for {} s: they are removed", gone.len(), HELD.as_secs());
-            self.held.remove(part);
-            // That this is meant is known now.
-            self.losses.iter_mut().for_each(|losses| _ = losses.remove(part));
-            return None;
-        }
-        let first = gone.first().map(shown_name).unwrap_or_default();
-        tracing::error!(
-            "{} of {} resources are gone, {first} among them: nothing changes until a list after {} s says the same",
-            gone.len(),
-            contents.good(part),
-            HELD.as_secs(),
-        );
-        self.held.insert(part.to_owned(), Candidate { gone: gone.clone(), since: now });
-        Some(now + HELD)
     }
 
     /// All that is served, if it is otherwise than at the last call, and all parts were listed.
@@ -228,6 +184,6 @@ impl<R: Read> Follower<R> {
 
     /// How many resources are gone and served all the same.
     pub(crate) fn held_back(&self) -> usize {
-        self.held.values().map(|held| held.gone.len()).sum()
+        self.removals.values().map(Removals::held_back).sum()
     }
 }

@@ -1,6 +1,6 @@
 //! How an origin is, for people.
 
-use super::losses::HELD;
+use super::removals::said_of_removal;
 
 /// What is known of what an origin has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,10 +47,7 @@ impl Standing {
         let is_old = self.known == Known::Before && away.is_none();
         let old =
             is_old.then(|| format!("{} has not said all yet, and what it had before a restart is served", self.keeper));
-        let held = (self.held_back > 0).then(|| {
-            let (gone, seconds) = (self.held_back, HELD.as_secs());
-            format!("{gone} resources are gone at once: they stay until that is so for {seconds} s")
-        });
+        let held = (self.held_back > 0).then(|| said_of_removal(self.held_back));
         let all: Vec<_> = [away, old, held, self.refusal()].into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join("; "))
     }

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tokio::time::{self, timeout};
+use tokio::time::{self, timeout_at};
 use xdstp_client::Backoff;
 
 use super::answer::Answer;
@@ -73,6 +73,7 @@ impl<T: Told> Watching<T> {
         loop {
             match self.list().await {
                 Ok((values, version)) => {
+                    self.page = PAGE;
                     // The list says what is there.
                     self.leaving.take();
                     let at = match self.listed(values) {
@@ -85,12 +86,7 @@ impl<T: Told> Watching<T> {
                     tracing::warn!("{}: a page of {} objects has more than {most} bytes", self.part, self.page);
                     self.page /= 2;
                 }
-                Err(failure) => {
-                    if matches!(failure, Failure::Silent(_)) {
-                        self.page = (self.page / 2).max(1);
-                    }
-                    self.failed(&failure).await;
-                }
+                Err(failure) => self.failed(&failure).await,
             }
         }
     }
@@ -131,10 +127,16 @@ impl<T: Told> Watching<T> {
         Err(Failure::Bad(format!("a list of more than {PAGES} pages")))
     }
 
-    async fn page(&self, more: Option<&str>) -> Result<(Page, usize), Failure> {
+    async fn page(&mut self, more: Option<&str>) -> Result<(Page, usize), Failure> {
         let path = self.collection.page(self.page, more);
-        let whole = async { self.api.ask(&path).await?.whole(PAGE_BYTES).await };
-        let bytes = timeout(PATIENCE, whole).await.map_err(|_| Failure::Silent(PATIENCE))??;
+        let until = time::Instant::now() + PATIENCE;
+        let answer = self.api.ask(&path).await?;
+        let Ok(whole) = timeout_at(until, answer.whole(PAGE_BYTES)).await else {
+            // Only an answer that has begun may be too long for its line: who says nothing has no trouble with its length.
+            self.page = (self.page / 2).max(1);
+            return Err(Failure::Silent(PATIENCE));
+        };
+        let bytes = whole?;
         let page = object::page(&bytes, self.collection.kind, self.collection.namespace.as_deref())?;
         Ok((page, bytes.len()))
     }

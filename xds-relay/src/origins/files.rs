@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::file_origin::{FileError, FileResource, Watch, directory_of, held};
+use crate::file_origin::{FileError, FileResource, Reading, Watch, directory_of, held};
+use crate::keyed_origin::{HELD, said_of_removal};
 use crate::relay_core::{RelayCore, Trouble};
 
 /// All of them, watched while this lives.
@@ -13,6 +14,8 @@ pub(super) struct FileOrigins {
     _watches: Vec<Watch>,
     /// Those that are bad as the relay starts.
     bad: Vec<Bad>,
+    /// Those that have no files then.
+    empty: Vec<String>,
 }
 
 struct Bad {
@@ -32,19 +35,24 @@ impl FileOrigins {
     /// # Errors
     /// What is needed to read them is not good. That they are bad is told [later](Self::are_released).
     pub(super) fn read(config: &Config, core: &Arc<RelayCore>) -> Result<Self, Error> {
-        let mut all = Self { _watches: Vec::new(), bad: Vec::new() };
+        let mut all = Self { _watches: Vec::new(), bad: Vec::new(), empty: Vec::new() };
         for (position, origin) in config.origins.iter().enumerate() {
             let Some((directory, descriptors)) = origin.kind.files() else { continue };
             let directory = directory_of(config, origin, directory, descriptors)?;
             let follower = Follower { core: core.clone(), position, name: origin.name.clone() };
             let read = directory.resources();
+            let is_empty = read.as_ref().is_ok_and(Vec::is_empty) && directory.has_no_files();
+            // It may be where a volume is mounted in a moment: clients who come back are not told that all is gone.
+            let read = Some(read).filter(|_| !is_empty);
             match &read {
-                Ok(resources) => core.set_files(position, held(resources), Instant::now()),
-                Err(error) => all.bad.push(Bad { follower: follower.clone(), error: error.clone() }),
+                None => all.empty.push(origin.name.clone()),
+                Some(Ok(resources)) => core.set_files(position, held(resources), Instant::now()),
+                Some(Err(error)) => all.bad.push(Bad { follower: follower.clone(), error: error.clone() }),
             }
-            let reload = move |read: Result<Vec<FileResource>, FileError>| match read {
-                Ok(resources) => follower.good(&resources),
-                Err(error) => follower.bad(&error, "the last good state is kept"),
+            let reload = move |reading| match reading {
+                Reading::Done(Ok(resources)) => follower.good(&resources),
+                Reading::Done(Err(error)) => follower.bad(&error, "the last good state is kept"),
+                Reading::Held { gone } => follower.held(gone),
             };
             let watch = Watch::of(directory, read, reload);
             let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
@@ -53,9 +61,9 @@ impl FileOrigins {
         Ok(all)
     }
 
-    /// Whether the files of an origin were bad as the relay started.
-    pub(super) fn were_bad(&self, origin: &str) -> bool {
-        self.bad.iter().any(|bad| bad.follower.name == origin)
+    /// Whether the files of an origin were bad as the relay started, or there were none.
+    pub(super) fn are_unknown(&self, origin: &str) -> bool {
+        self.bad.iter().any(|bad| bad.follower.name == origin) || self.empty.iter().any(|empty| empty == origin)
     }
 
     /// Goes on without those that are bad: of each something is released, and served.
@@ -85,6 +93,17 @@ impl Follower {
         self.core.set_trouble(self.position, None);
     }
 
+    /// So many resources are gone, or there are no files as the relay starts.
+    fn held(&self, gone: usize) {
+        let is_away = gone == 0;
+        let words = match is_away {
+            true => format!("there are no files: that counts once it is so for {} s", HELD.as_secs()),
+            false => said_of_removal(gone),
+        };
+        tracing::error!(origin = %self.name, "{words}");
+        self.core.set_trouble(self.position, Some(Trouble { is_away, words }));
+    }
+
     fn bad(&self, error: &FileError, instead: &str) {
         self.core.metrics().reloads(&self.name).failed.inc();
         // What is said last stays in sight.
@@ -93,5 +112,38 @@ impl Follower {
         let lines: Vec<_> = error.lines().collect();
         let words = format!("files are not good, and {instead}: {}", lines.join("; "));
         self.core.set_trouble(self.position, Some(Trouble { is_away: false, words }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::Relay;
+
+    #[tokio::test]
+    async fn who_starts_before_its_volume_is_there_knows_nothing_and_what_is_held_is_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().display();
+        let text = format!("{{ listen: 127.0.0.1:0, admin: none, origins: [{{ name: f, files: '{path}' }}] }}");
+        let config = Config::parse("relay.yaml", &text).unwrap();
+        let waits = Relay::bind(config.clone()).await.unwrap();
+        assert!(!waits.core.has_content(0), "clients who come back are told of nothing that it is gone");
+
+        let a = r#"{ "resources": [{ "@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "a" }] }"#;
+        std::fs::write(directory.path().join("a.json"), a).unwrap();
+        let relay = Relay::bind(config).await.unwrap();
+        let core = relay.core.clone();
+        assert!(core.has_content(0));
+        let follower = Follower { core: core.clone(), position: 0, name: "f".to_owned() };
+        let said = || {
+            let status = core.origin_details(Instant::now()).origins.remove(0).status;
+            status.last_error.or(status.hint).unwrap_or_default()
+        };
+        follower.held(0);
+        assert_eq!(said(), "there are no files: that counts once it is so for 30 s");
+        follower.held(12);
+        assert_eq!(said(), "12 resources are gone at once: they stay until that is so for 30 s");
+        follower.good(&[]);
+        assert_eq!(said(), "");
     }
 }

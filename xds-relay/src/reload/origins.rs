@@ -2,10 +2,11 @@
 
 use xds_transport::Protocol;
 
+use super::otherwise::may_be_reached_otherwise;
 use crate::config::{Config, Origin, OriginKind, XdstpStreams, canonical_authority};
 
 /// The configuration that runs, with the origins and authorities of another one, if these may count while it does. What else is said of
-/// an origin that stays is as it runs. Where what they said is `kept`, it is kept by who said it.
+/// an origin that stays is as it runs; one that names come from or go to may differ in that only by what counts without a restart. Where what they said is `kept`, it is kept by who said it.
 pub(super) fn with_other_origins(running: &Config, config: &Config, kept: bool) -> Option<Config> {
     let with_its_authorities = |origin: &Origin| {
         let before = running.origin(&origin.name).unwrap_or(origin);
@@ -19,7 +20,13 @@ pub(super) fn with_other_origins(running: &Config, config: &Config, kept: bool) 
     let others = other_origins(running, &next).chain(other_origins(&next, running));
     let all = others.chain(concerned(running, &next)).chain(concerned(&next, running));
     let dialect = running.origin(&running.default_origin).map(|origin| origin.dynamic_parameters);
-    let may_be_led = |origin: &Origin| is_led(origin) && Some(origin.dynamic_parameters) == dialect;
+    // One that is to be another after a restart is not who its new authorities are meant for.
+    let is_itself = |origin: &Origin| match (next.origin(&origin.name), config.origin(&origin.name)) {
+        (Some(led), Some(meant)) => led == meant || may_be_reached_otherwise(led, meant),
+        _ => true,
+    };
+    let may_be_led =
+        |origin: &Origin| is_led(origin) && Some(origin.dynamic_parameters) == dialect && is_itself(origin);
     let all_may = all.into_iter().all(may_be_led);
     (stays && !kept && all_may).then_some(next)
 }
@@ -104,5 +111,34 @@ mod tests {
         assert_eq!(with_other_origins(&of_sotw, &config("{ name: d, server: 'd:1', protocol: sotw }"), false), None);
         let other = Config::parse("relay.yaml", &format!("default_origin: a\norigins: [{d}, {a}, {b}]")).unwrap();
         assert_eq!(with_other_origins(&before, &other, false), None, "of another default origin");
+    }
+
+    /// Its new authorities are asked of it as it is meant to be: as it runs, it would say of all that is in them that it has none.
+    #[test]
+    fn names_neither_come_to_nor_go_from_an_origin_that_is_another_after_a_restart_only() {
+        let d = "{ name: d, server: 'd:1' }";
+        let m = |is: &str, of: &str| format!("{{ name: m, {is}, authorities: [{of}] }}");
+        let running = "server: 'm:1', keepalive: 1m";
+        let before = config(&format!("{d}, {}", m(running, "b")));
+        let is_led = |d: &str, m: &str| with_other_origins(&before, &config(&format!("{d}, {m}")), false).is_some();
+        for now in [running, "server: 'm:2', keepalive: 1m", "server: 'm:1', streams_per_connection: 1"] {
+            assert!(is_led(d, &m(now, "b, c")) && is_led(d, &m(now, "c")), "{now}");
+        }
+        for later in [
+            "etcd: { endpoints: ['e:1'], prefix: x/ }",
+            "files: '.'",
+            "servers: ['m:1', 'm:2']",
+            "server: 'm:1', protocol: sotw",
+            "server: 'm:1', xdstp: by_node",
+            "server: 'm:1', dynamic_parameters: draft",
+        ] {
+            assert!(!is_led(d, &m(later, "b, c")) && !is_led(d, &m(later, "c")), "they come: {later}");
+            let other_d = format!("{{ name: d, {later} }}").replace("m:", "d:");
+            assert!(!is_led(&other_d, &m(running, "")), "they go to the default origin: {later}");
+            // Of an origin beside them that is another later, no name comes or goes.
+            let with = |n: &str, of: &str| config(&format!("{d}, {}, {{ name: n, {n} }}", m(running, of)));
+            let led = with_other_origins(&with("server: 'n:1'", "b"), &with(&later.replace("m:", "n:"), "b, c"), false);
+            assert!(led.is_some(), "{later}");
+        }
     }
 }

@@ -20,14 +20,15 @@ pub(super) fn reached_otherwise<'a>(running: &Config, config: &'a Config) -> Vec
     let otherwise = |(at, before): (usize, &Origin)| {
         let origin = config.origins.iter().find(|other| other.name == before.name).filter(|other| *other != before)?;
         let elsewhere = before.kind != origin.kind;
-        let may_move = || is_another_server(&before.kind, &origin.kind);
-        (is_same_but_for_the_way(before, origin) && (!elsewhere || may_move())).then_some(Otherwise {
-            at,
-            origin,
-            elsewhere,
-        })
+        may_be_reached_otherwise(before, origin).then_some(Otherwise { at, origin, elsewhere })
     };
     running.origins.iter().enumerate().filter_map(otherwise).collect()
+}
+
+/// Whether an origin can become this one while it is asked.
+pub(super) fn may_be_reached_otherwise(before: &Origin, origin: &Origin) -> bool {
+    is_same_but_for_the_way(before, origin)
+        && (before.kind == origin.kind || is_another_server(&before.kind, &origin.kind))
 }
 
 /// Whether both are servers that are asked for the same.

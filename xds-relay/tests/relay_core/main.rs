@@ -33,6 +33,7 @@ mod node_parameters;
 mod nodes;
 mod order;
 mod outage;
+mod parameter_histories;
 mod parameters;
 mod pieces;
 mod proposal_draft;

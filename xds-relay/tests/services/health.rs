@@ -2,8 +2,8 @@ use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::Running;
 use crate::stream::{Call, framed, in_time};
+use crate::{Running, no_resources};
 
 pub(super) const CHECK: &str = "/grpc.health.v1.Health/Check";
 pub(super) const WATCH: &str = "/grpc.health.v1.Health/Watch";
@@ -24,7 +24,7 @@ pub(super) async fn asked(relay: &Running, path: &str, service: &str) -> Call {
 
 #[tokio::test]
 async fn a_relay_that_is_ready_serves_and_one_that_drains_does_not() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = no_resources();
     let mut relay = Running::start(&format!("[{{ name: mesh, files: '{}' }}]", directory.path().display())).await;
     let mut watches = Vec::new();
     for service in ["", ADS] {
@@ -48,7 +48,7 @@ async fn a_relay_that_is_ready_serves_and_one_that_drains_does_not() {
 /// One that says nothing, one that is half a beginning, and one whose last call is over.
 #[tokio::test]
 async fn a_connection_without_a_call_does_not_hold_up_a_drain() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = no_resources();
     let mut relay = Running::start(&format!("[{{ name: mesh, files: '{}' }}]", directory.path().display())).await;
     let silent = TcpStream::connect(relay.address).await.unwrap();
     let mut begun = TcpStream::connect(relay.address).await.unwrap();

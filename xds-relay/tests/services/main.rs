@@ -33,6 +33,7 @@ mod loops;
 mod orders;
 mod pages;
 mod refused;
+mod refused_wildcard;
 mod releases;
 mod reload;
 mod reload_fields;
@@ -58,6 +59,13 @@ struct Running {
     reloader: Reloader,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<(), Error>>,
+}
+
+/// A directory of files that says that there is nothing: one without files may be where a volume is to be mounted.
+fn no_resources() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("none.yaml"), "resources: []").unwrap();
+    directory
 }
 
 impl Running {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 
-use crate::Running;
 use crate::stream::in_time;
+use crate::{Running, no_resources};
 
 const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
@@ -54,7 +54,7 @@ async fn a_relay_that_waits_for_origins_names_them_and_is_not_ready_on_any_page(
     let (_, metrics) = page(&relay, "/metrics").await;
     assert!(metrics.contains("xds_relay_ready 0\n"), "{metrics}");
 
-    let directory = tempfile::tempdir().unwrap();
+    let directory = no_resources();
     let ready = Running::start(&format!("[{{ name: mesh, files: '{}' }}]", directory.path().display())).await;
     assert_eq!(page(&ready, "/readyz").await.0, 200);
     assert!(page(&ready, "/metrics").await.1.contains("xds_relay_ready 1\n"));
@@ -77,7 +77,7 @@ async fn what_files_hold_is_shown_before_anybody_wants_it() {
 
 #[tokio::test]
 async fn metrics_are_sent_to_statsd_where_the_configuration_says_so() {
-    let (directory, statsd) = (tempfile::tempdir().unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let (directory, statsd) = (no_resources(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let to = format!("statsd: {{ address: '{}', prefix: a.b, interval: 100ms }}", statsd.local_addr().unwrap());
     let origins = format!("[{{ name: mesh, files: '{}' }}]", directory.path().display());
     let relay = Running::start_with(&origins, &to).await;

@@ -92,6 +92,11 @@ impl Covered {
         told.collect()
     }
 
+    /// What is from before, and of which server: nobody has said yet that it is so.
+    pub(super) fn stale(&self) -> impl Iterator<Item = (&ResourceName, usize)> {
+        self.held.iter().filter(|(_, held)| held.stale).map(|(name, held)| (name, held.server))
+    }
+
     /// Whether a name covers a resource that there is.
     pub(super) fn has(&self, place: usize, name: &ResourceName) -> bool {
         self.held.get(name).is_some_and(|held| held.by.contains(&place))

@@ -8,7 +8,7 @@ use xds_relay::file_origin::Descriptors;
 use xdstp_client::bootstrap::TlsFiles;
 use xdstp_client::tls::Tls;
 use xdstp_client::{Files, Http};
-use xdstp_uri::Scheme;
+use xdstp_uri::{Locator, Scheme};
 
 #[derive(Debug, clap::Args)]
 // Flattened into the arguments of another command, whose group has this name.
@@ -58,6 +58,25 @@ impl Args {
             tls.check()?;
         }
         Ok(Readers { files: reads_files, http: Some(Http::of(http, types)?.with_tls(tls)) })
+    }
+}
+
+impl Args {
+    /// # Errors
+    /// It is a file that is in none of the directories: nobody reads it.
+    pub(super) fn check(&self, document: &str) -> Result<(), String> {
+        let Ok(locator) = Locator::parse(document) else { return Ok(()) };
+        let path = PathBuf::from(format!("/{}", locator.id()));
+        let found = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let within = |directory: &PathBuf| {
+            let written = std::path::absolute(directory).unwrap_or_else(|_| directory.clone());
+            let real = directory.canonicalize().unwrap_or_else(|_| written.clone());
+            path.starts_with(written) || found.starts_with(real)
+        };
+        match locator.scheme() != Scheme::File || self.files.iter().any(within) {
+            true => Ok(()),
+            false => Err(format!("{document}: it is in no directory of --files")),
+        }
     }
 }
 

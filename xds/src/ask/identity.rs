@@ -47,7 +47,7 @@ enum ProtocolName {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum DialectName {
+pub(crate) enum DialectName {
     /// Of 2022: clients send parameters
     Final,
     /// Of 2021: clients send constraints
@@ -111,10 +111,15 @@ impl Identity {
     }
 
     fn selecting(&self) -> (Dialect, Selector) {
-        let dialect = match self.dialect {
-            DialectName::Final => Dialect::Final,
-            DialectName::Draft => Dialect::Draft,
-        };
-        (dialect, self.selector())
+        (self.dialect.dialect(), self.selector())
+    }
+}
+
+impl DialectName {
+    pub(crate) fn dialect(self) -> Dialect {
+        match self {
+            Self::Final => Dialect::Final,
+            Self::Draft => Dialect::Draft,
+        }
     }
 }

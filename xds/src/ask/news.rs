@@ -17,6 +17,9 @@ use crate::stdout;
 /// A collection may be answered in several responses: this much silence ends it.
 const QUIET: Duration = Duration::from_millis(250);
 
+/// So long the server of what is shown from before may take to say that it is so, or be found to be away.
+const DOUBT: Duration = Duration::from_secs(1);
+
 /// Until when is listened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Until {
@@ -111,12 +114,15 @@ async fn known(
     patience: Duration,
     print: &mut impl FnMut(Event) -> io::Result<()>,
 ) -> io::Result<()> {
-    let end = Instant::now().checked_add(patience);
+    let begin = Instant::now();
+    let end = begin.checked_add(patience);
+    let at_most = |until: Instant| Some(end.map_or(until, |end| end.min(until)));
     loop {
-        let until = match (progress.is_waiting(), progress.has_collections()) {
-            (true, _) => end,
-            (false, true) => Some(end.map_or(Instant::now() + QUIET, |end| end.min(Instant::now() + QUIET))),
-            (false, false) => break,
+        let until = match (progress.is_waiting(), progress.is_doubtful(), progress.has_collections()) {
+            (true, ..) => end,
+            (false, true, _) if Instant::now() < begin + DOUBT => at_most(begin + DOUBT),
+            (false, _, true) => at_most(Instant::now() + QUIET),
+            (false, _, false) => break,
         };
         let next = match until {
             Some(until) => timeout_at(until, news.recv()).await.ok().flatten(),
@@ -126,6 +132,7 @@ async fn known(
         next.see(progress, servers).into_iter().try_for_each(&mut *print)?;
         progress.give_up_refused().into_iter().try_for_each(&mut *print)?;
     }
+    progress.doubt().into_iter().try_for_each(&mut *print)?;
     progress.give_up(patience).into_iter().try_for_each(print)
 }
 

@@ -44,6 +44,8 @@ struct Asked {
     state: State,
     /// Members of a collection that are not to be had.
     lacking: BTreeMap<ResourceName, Kind>,
+    /// Its server said why it does not send the collection.
+    withheld: bool,
     /// The server whose trouble it heard of. Of several that is the last that is asked.
     lost: Option<usize>,
 }
@@ -70,8 +72,8 @@ impl Progress {
 
     /// Something more is asked for, of the server at this place.
     pub(super) fn ask(&mut self, name: Name, server: usize) {
-        let (state, lacking, lost) = (State::Waiting, BTreeMap::new(), None);
-        self.asked.push(Asked { name, server, state, lacking, lost });
+        let (state, lacking, withheld, lost) = (State::Waiting, BTreeMap::new(), false, None);
+        self.asked.push(Asked { name, server, state, lacking, withheld, lost });
     }
 
     /// Something cannot be asked for.
@@ -113,7 +115,10 @@ impl Progress {
                 self.covered.gone(place, &name).map(|what| of(&name, what)).into_iter().collect()
             }
             Answered => {
-                asked.state = State::There;
+                // It may be an answer of before, or say no more than that what does not exist has no members.
+                if !asked.withheld {
+                    asked.state = State::There;
+                }
                 let name = Some(asked.name.as_str().to_owned());
                 vec![Event { server: Some(server), name, what: What::Answered }]
             }
@@ -173,6 +178,7 @@ impl Progress {
 
     fn failed_one(&mut self, place: usize, name: &ResourceName, failure: Failure, is_name: bool) -> Option<What> {
         let (asked, kind) = (self.asked.get_mut(place)?, failure.kind);
+        asked.withheld |= is_name;
         // Whoever watches goes on with what is deleted: here it is shown what the server has.
         let was_held = self.covered.has(place, name);
         if kind != Kind::Absent && was_held {
@@ -274,6 +280,26 @@ impl Progress {
     pub(super) fn is_waiting(&self) -> bool {
         let waits_for_member = |asked: &Asked| asked.lacking.values().any(|kind| *kind == Kind::Unreachable);
         self.asked.iter().any(|asked| asked.state == State::Waiting || waits_for_member(asked))
+    }
+
+    /// Whether something was shown that is from before, and its server has neither spoken of it nor failed.
+    pub(super) fn is_doubtful(&self) -> bool {
+        self.covered.stale().any(|(_, server)| !self.is_lost(server))
+    }
+
+    /// Nobody waits any longer for the servers' word of what is from before.
+    pub(super) fn doubt(&self) -> Vec<Event> {
+        let doubtful = self.covered.stale().filter(|(_, server)| !self.is_lost(*server));
+        let event = |(name, server): (&ResourceName, usize)| {
+            let message = format!("{name} is as it was before: its server has not spoken of it yet");
+            let what = What::Ambient(Some(Failure { kind: Kind::Timeout, message }));
+            Event { server: Some(server), name: Some(name.as_str().to_owned()), what }
+        };
+        doubtful.map(event).collect()
+    }
+
+    fn is_lost(&self, server: usize) -> bool {
+        self.servers.get(server).is_some_and(|server| server.lost.is_some())
     }
 
     pub(super) fn has_collections(&self) -> bool {

@@ -63,7 +63,10 @@ impl Where {
         let servers = self.reading(readers)?;
         let mut servers = Servers { schemes, ..servers };
         let documents = wanted.names(&servers.schemes).filter_map(|(_, name)| name.ok()).filter(Name::is_document);
-        servers.names.extend(documents.map(|document| document.as_str().to_owned()));
+        for document in documents {
+            self.documents.check(document.as_str())?;
+            servers.names.push(document.as_str().to_owned());
+        }
         Ok(servers)
     }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
 
+use xds_transport::Dialect;
+
 use super::lab::Lab;
 use super::method::Method;
 
@@ -19,6 +21,8 @@ pub(crate) struct Check {
     /// What Envoy or gRPC do when a server fails it.
     pub(crate) consequence: &'static str,
     pub(crate) methods: &'static [Method],
+    /// The form of dynamic parameters that it is about, if it is about one of them.
+    pub(crate) dialect: Option<Dialect>,
     pub(crate) run: for<'a> fn(&'a mut Lab) -> Running<'a>,
 }
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tonic::Code;
+use xds_transport::Dialect;
 use xds_transport::wire::{Node, Status};
 
 use super::check::{Done, Stop};
@@ -28,6 +29,7 @@ pub(crate) struct Client {
     transcript: Transcript,
     /// Sent with the first request (rule 5).
     pub(crate) node: Option<Node>,
+    pub(crate) dialect: Dialect,
     sessions: BTreeMap<Of, Session>,
     /// Responses of other types than the one that was waited for.
     later: VecDeque<Said>,
@@ -67,7 +69,8 @@ impl Transcript {
 impl Client {
     pub(crate) fn new(link: Link, method: Method, number: usize, timeout: Duration, transcript: Transcript) -> Self {
         let (sessions, later) = (BTreeMap::new(), VecDeque::new());
-        Self { method, link, number, timeout, transcript, node: None, sessions, later }
+        let (node, dialect) = (None, Dialect::Final);
+        Self { method, link, number, timeout, transcript, node, dialect, sessions, later }
     }
 
     /// Asks for these and for nothing else, from now on: over SotW by all of them, over delta by what is new and what is not
@@ -97,7 +100,7 @@ impl Client {
             session.locators.clone_from(&ask.locators);
         }
         self.transcript.add(&format!("{}> {}", self.number, ask.line()));
-        let sending = self.link.send(ask.encode(self.method.protocol()));
+        let sending = self.link.send(ask.encode(self.method.protocol(), self.dialect));
         match tokio::time::timeout(self.timeout, sending).await {
             Ok(true) => Ok(()),
             // It is said with what it ended.
@@ -168,7 +171,7 @@ impl Client {
             Ok(Err(status)) => return Err(self.ended(expected, &status)),
             Ok(Ok(message)) => message,
         };
-        let said = Said::decode(self.method.protocol(), message);
+        let said = Said::decode(self.method.protocol(), self.dialect, message);
         let said = said.map_err(|error| Stop::fail(expected, format!("what is no response: {error}")))?;
         self.transcript.add(&format!("{}< {}", self.number, said.line()));
         if let Some(of) = Of::of_type_url(&said.type_url) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use xds_transport::Dialect;
 use xds_transport::wire::Node;
 use xdstp_client::upstream::Pool;
 
@@ -21,6 +22,8 @@ pub(crate) struct Lab {
     probe: Option<(Client, u32)>,
     pub(crate) timeout: Duration,
     pub(crate) method: Method,
+    /// The form of dynamic parameters.
+    pub(crate) dialect: Dialect,
     pub(crate) transcript: Transcript,
     run: String,
     rule: u16,
@@ -38,6 +41,7 @@ impl Lab {
             probe: None,
             timeout,
             method: Method::SotwAds,
+            dialect: Dialect::Final,
             transcript: Transcript::default(),
             run: format!("xds-{seed:x}"),
             rule: 0,
@@ -45,6 +49,10 @@ impl Lab {
             clients: 0,
             marks: 0,
         }
+    }
+
+    pub(crate) fn speaking(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
     }
 
     /// Another check begins.
@@ -92,6 +100,7 @@ impl Lab {
         let link = Link::open(self.server.clone(), method.path(of));
         let mut client = Client::new(link, method, self.clients, self.timeout, self.transcript.clone());
         client.node = Some(self.node(features));
+        client.dialect = self.dialect;
         client
     }
 
@@ -128,8 +137,9 @@ impl Lab {
     /// Changes the server's resources, and comes back when it has them so.
     pub(crate) async fn change(&mut self, mut change: Change) -> Done {
         self.transcript.note(&change.line());
-        self.there.extend(change.put.iter().map(|item| (item.of, item.name.clone())));
+        // What is removed is so before the rest is put.
         change.remove.iter().for_each(|gone| _ = self.there.remove(gone));
+        self.there.extend(change.put.iter().map(|item| (item.of, item.name.clone())));
         let probe = format!("{}-probe", self.run);
         let count = self.probe.as_ref().map_or(1, |(_, count)| count + 1);
         if self.adapter.is_blind() {

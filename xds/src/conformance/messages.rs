@@ -33,8 +33,8 @@ pub(crate) struct Ask {
     pub(crate) locators: Vec<Selected>,
 }
 
-/// A name, and the dynamic parameters it is asked for with.
-pub(crate) type Selected = (String, Vec<(&'static str, &'static str)>);
+/// A name, and the dynamic parameters, or by the draft the constraints, that it is asked for with.
+pub(crate) type Selected = (String, Selector);
 
 /// A response.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +46,10 @@ pub(crate) struct Said {
     pub(crate) removed: Vec<String>,
     /// By name.
     pub(crate) errors: Vec<(String, i32)>,
+    /// What is said of each of them.
+    pub(crate) reasons: Vec<String>,
+    /// Those of what is removed that say of which variant.
+    pub(crate) variants_removed: Vec<String>,
     pub(crate) identifier: String,
     /// Its length in bytes.
     pub(crate) size: usize,
@@ -66,8 +70,8 @@ pub(crate) struct Got {
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) ttl: Option<std::time::Duration>,
     pub(crate) aliases: Vec<String>,
-    /// It says for which dynamic parameters it is.
-    pub(crate) has_constraints: bool,
+    /// It says which variant it is: by constraints, or in the draft by parameters.
+    pub(crate) has_variant: bool,
 }
 
 /// An entry of `map<string, string>`.
@@ -80,15 +84,11 @@ struct Entry {
 }
 
 impl Ask {
-    pub(crate) fn encode(&self, protocol: Protocol) -> Bytes {
+    pub(crate) fn encode(&self, protocol: Protocol, dialect: Dialect) -> Bytes {
         let Self { type_url, names, nonce, error, .. } = self.clone();
         let node = self.node.as_ref().map(|node| node.encode_to_vec().into()).unwrap_or_default();
-        let locators = self.locators.iter().filter_map(|(name, parameters)| {
-            Locator::new(name.as_str(), Selector::Parameters(parameters.iter().copied().collect()))
-                .encode(Dialect::Final)
-                .ok()
-        });
-        let locators = locators.collect();
+        let locator = |(name, with): &Selected| Locator::new(name.as_str(), with.clone()).encode(dialect).ok();
+        let locators = self.locators.iter().filter_map(locator).collect();
         let encoded = match protocol {
             Protocol::Sotw => DiscoveryRequest {
                 version_info: self.version.clone(),
@@ -129,7 +129,7 @@ impl Ask {
         };
         let mut add = |what: &str, text: String| _ = write!(line, "; {what} {text}");
         let holds: Vec<_> = self.holds.iter().map(|(name, version)| format!("{name}@{version}")).collect();
-        let locators: Vec<_> = self.locators.iter().map(|(name, with)| format!("{name} {with:?}")).collect();
+        let locators: Vec<_> = self.locators.iter().map(|(name, with)| format!("{name} {with}")).collect();
         for (what, list) in
             [("names", &self.names), ("leaves", &self.leave), ("holds", &holds), ("locators", &locators)]
         {
@@ -150,40 +150,49 @@ impl Ask {
 impl Said {
     /// # Errors
     /// It is no response.
-    pub(crate) fn decode(protocol: Protocol, message: Bytes) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(protocol: Protocol, dialect: Dialect, message: Bytes) -> Result<Self, DecodeError> {
         let size = message.len();
         let who = |control_plane: Option<ControlPlane>| control_plane.map(|it| it.identifier).unwrap_or_default();
-        let errors = |errors: Vec<ResourceError>| {
+        let errors = |errors: Vec<ResourceError>| -> (Vec<_>, Vec<_>) {
             let error = |error: ResourceError| {
-                (error.resource_name.unwrap_or_default().name, error.error_detail.unwrap_or_default().code)
+                let detail = error.error_detail.unwrap_or_default();
+                ((error.resource_name.unwrap_or_default().name, detail.code), detail.message)
             };
-            errors.into_iter().map(error).collect()
+            errors.into_iter().map(error).unzip()
         };
         Ok(match protocol {
             Protocol::Sotw => {
                 let response = DiscoveryResponse::decode(message)?;
+                let (errors, reasons) = errors(response.resource_errors);
+                let bare = |any| Got::bare(dialect, any);
                 Self {
                     type_url: response.type_url,
                     nonce: response.nonce,
                     version: response.version_info,
-                    resources: response.resources.into_iter().map(Got::bare).collect::<Result<_, _>>()?,
+                    resources: response.resources.into_iter().map(bare).collect::<Result<_, _>>()?,
                     removed: Vec::new(),
-                    errors: errors(response.resource_errors),
+                    variants_removed: Vec::new(),
+                    errors,
+                    reasons,
                     identifier: who(response.control_plane),
                     size,
                 }
             }
             Protocol::Delta => {
                 let response = DeltaDiscoveryResponse::decode(message)?;
+                let (errors, reasons) = errors(response.resource_errors);
+                let named = |name: &Bytes| walk::text_at(name, &[1]).map(str::to_owned);
                 let variants = response.removed_resource_names.iter();
-                let variants = variants.filter_map(|name| walk::text_at(name, &[1]).map(str::to_owned));
+                let says_which = variants.clone().filter(|name| has_field(name, 2));
                 Self {
                     type_url: response.type_url,
                     nonce: response.nonce,
                     version: response.system_version_info,
-                    resources: response.resources.into_iter().map(Got::named).collect(),
-                    removed: response.removed_resources.into_iter().chain(variants).collect(),
-                    errors: errors(response.resource_errors),
+                    resources: response.resources.into_iter().map(|one| Got::named(dialect, one)).collect(),
+                    variants_removed: says_which.filter_map(named).collect(),
+                    removed: response.removed_resources.into_iter().chain(variants.filter_map(named)).collect(),
+                    errors,
+                    reasons,
                     identifier: who(response.control_plane),
                     size,
                 }
@@ -233,9 +242,9 @@ impl Said {
 }
 
 impl Got {
-    fn bare(any: Any) -> Result<Self, DecodeError> {
+    fn bare(dialect: Dialect, any: Any) -> Result<Self, DecodeError> {
         if any.type_url == RESOURCE_TYPE_URL {
-            return Ok(Self { is_wrapped: true, ..Self::named(Resource::decode(any.value)?) });
+            return Ok(Self { is_wrapped: true, ..Self::named(dialect, Resource::decode(any.value)?) });
         }
         let read = Of::of_type_url(&any.type_url).and_then(|of| of.read(&any.value));
         let (inside, content, whole) = match read {
@@ -245,13 +254,16 @@ impl Got {
         Ok(Self { name: inside.clone(), inside, content, type_url: any.type_url, body: Some(whole), ..Self::default() })
     }
 
-    fn named(resource: Resource) -> Self {
-        let has_constraints = !resource.resource_name.is_empty();
-        let name = match has_constraints {
+    fn named(dialect: Dialect, resource: Resource) -> Self {
+        // The draft has parameters there.
+        let (is_draft, is_there) = (dialect == Dialect::Draft, !resource.resource_name.is_empty());
+        let has_name = is_there && !is_draft;
+        let has_variant = is_there && (is_draft || has_field(&resource.resource_name, 2));
+        let name = match has_name {
             true => walk::text_at(&resource.resource_name, &[1]).unwrap_or_default().to_owned(),
             false => resource.name,
         };
-        let bare = resource.resource.and_then(|any| Self::bare(any).ok());
+        let bare = resource.resource.and_then(|any| Self::bare(dialect, any).ok());
         let bare = bare.unwrap_or_default();
         let ttl = |ttl: Duration| {
             std::time::Duration::new(
@@ -264,7 +276,7 @@ impl Got {
             version: resource.version,
             ttl: resource.ttl.map(ttl),
             aliases: resource.aliases,
-            has_constraints,
+            has_variant,
             ..bare
         }
     }
@@ -277,6 +289,10 @@ impl Got {
         };
         format!("{}={content}", self.name)
     }
+}
+
+fn has_field(message: &[u8], number: u32) -> bool {
+    walk::Fields::of(message).any(|field| field.is_ok_and(|field| field.number == number))
 }
 
 /// How many of a list are shown.

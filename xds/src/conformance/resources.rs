@@ -26,6 +26,8 @@ pub(crate) struct Item {
     pub(crate) ttl: Option<u32>,
     /// For whom it is, among the variants of its name.
     pub(crate) constraints: Option<String>,
+    /// The same by the draft: what the variant is.
+    pub(crate) parameters: Option<&'static [(&'static str, &'static str)]>,
     /// How many bytes it has for nothing.
     pub(crate) padding: usize,
 }
@@ -218,7 +220,7 @@ impl Read {
 
 impl Item {
     pub(crate) fn new(of: Of, name: impl Into<String>, content: u32) -> Self {
-        Self { of, name: name.into(), content, ttl: None, constraints: None, padding: 0 }
+        Self { of, name: name.into(), content, ttl: None, constraints: None, parameters: None, padding: 0 }
     }
 
     /// The encoded message.

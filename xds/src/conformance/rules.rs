@@ -3,12 +3,19 @@
 /// A check as a table has it.
 macro_rules! check {
     ($rule:literal, $group:literal, $methods:expr, $run:path, $title:literal, $consequence:literal $(,)?) => {
+        check!(@ None, $rule, $group, $methods, $run, $title, $consequence)
+    };
+    ($dialect:ident: $rule:literal, $group:literal, $methods:expr, $run:path, $title:literal, $consequence:literal $(,)?) => {
+        check!(@ Some(xds_transport::Dialect::$dialect), $rule, $group, $methods, $run, $title, $consequence)
+    };
+    (@ $dialect:expr, $rule:literal, $group:literal, $methods:expr, $run:path, $title:literal, $consequence:literal) => {
         Check {
             rule: $rule,
             group: $group,
             title: $title,
             consequence: $consequence,
             methods: $methods,
+            dialect: $dialect,
             run: |lab| Box::pin($run(lab)),
         }
     };

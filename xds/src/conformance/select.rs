@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use xds_transport::Dialect;
+
 use super::check::Check;
 use super::rules;
 
@@ -39,10 +41,11 @@ impl Selection {
 }
 
 /// In the order of their numbers.
-pub(crate) fn select(only: &[Selection], skip: &[Selection]) -> Vec<&'static Check> {
+pub(crate) fn select(only: &[Selection], skip: &[Selection], dialect: Dialect) -> Vec<&'static Check> {
     let is_among = |all: &[Selection], check: &Check| all.iter().any(|one| one.has(check));
-    let mut checks: Vec<_> =
-        rules::all().filter(|check| (only.is_empty() || is_among(only, check)) && !is_among(skip, check)).collect();
+    let is_of = |check: &Check| check.dialect.is_none_or(|of| of == dialect);
+    let is_chosen = |check: &Check| (only.is_empty() || is_among(only, check)) && !is_among(skip, check);
+    let mut checks: Vec<_> = rules::all().filter(|check| is_of(check) && is_chosen(check)).collect();
     checks.sort_by_key(|check| check.rule);
     checks
 }
@@ -68,7 +71,7 @@ mod tests {
 
     fn rules_of(only: &[&str], skip: &[&str]) -> Vec<u16> {
         let parsed = |all: &[&str]| all.iter().map(|one| one.parse().unwrap()).collect::<Vec<Selection>>();
-        select(&parsed(only), &parsed(skip)).iter().map(|check| check.rule).collect()
+        select(&parsed(only), &parsed(skip), Dialect::Final).iter().map(|check| check.rule).collect()
     }
 
     #[test]

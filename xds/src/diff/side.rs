@@ -42,7 +42,12 @@ impl<'a> Sides<'a> {
     pub(super) fn open(self, text: &str) -> Result<Servers, Box<dyn Error>> {
         let path = Path::new(text);
         if !path.exists() {
-            return Servers::one(text, self.identity);
+            return Servers::one(text, self.identity).map_err(|error| match text.contains(':') {
+                true => error,
+                false => {
+                    format!("{}: there is no such file or directory, and as a server: {error}", visible(text)).into()
+                }
+            });
         }
         let descriptors = self.content.descriptors()?;
         let resources = if path.is_dir() {

@@ -1,6 +1,6 @@
 //! What is to be done to keys, and what comes of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -56,7 +56,10 @@ struct Count {
     put: usize,
     removed: usize,
     unchanged: usize,
-    absent: usize,
+    /// The keys that are removed.
+    gone: BTreeSet<String>,
+    /// The keys that were to go, and were not there.
+    absent: BTreeSet<String>,
     revision: Option<Revision>,
 }
 
@@ -76,11 +79,16 @@ pub(super) fn run_on(
 fn make(store: &impl Store, wanted: &Wanted, how: How<'_>) -> io::Result<ExitCode> {
     let (mut out, mut count) = (io::stdout().lock(), Count::default());
     let made = try_make(store, wanted, how, (&mut out, &mut count));
+    // What is too large is found before anything is sent.
+    let is_unsent = matches!(made, Err(Failure::TooLarge { .. } | Failure::ValueTooLarge { .. }));
     let is_some_done = count.put + count.removed > 0 && !how.dry_run;
     let (words, code) = match made {
         Ok(()) => {
             writeln!(out, "{}", count.words(how))?;
-            return Ok(if count.absent > 0 { exit::wrong() } else { ExitCode::SUCCESS });
+            for key in &count.absent {
+                complain(format_args!("{}{} is not there", visible(how.prefix), visible(key)));
+            }
+            return Ok(if count.absent.is_empty() { ExitCode::SUCCESS } else { exit::wrong() });
         }
         Err(Failure::Print(error)) => return Err(error),
         Err(Failure::TooLarge { changes, pieces }) => {
@@ -103,16 +111,20 @@ fn make(store: &impl Store, wanted: &Wanted, how: How<'_>) -> io::Result<ExitCod
         Err(Failure::Store(error)) => (format!("etcd: {error}"), exit::wrong()),
     };
     complain(visible(&words));
-    complain(if is_some_done { "what is said above is done" } else { "nothing is known to be done" });
+    complain(match (is_some_done, is_unsent) {
+        (true, _) => "what is said above is done",
+        (false, true) => "nothing is done",
+        (false, false) => "nothing is known to be done",
+    });
     Ok(code)
 }
 
 impl Count {
     fn words(&self, how: How<'_>) -> String {
-        let Self { put, removed, unchanged, absent, revision } = self;
+        let Self { put, removed, unchanged, gone: _, absent, revision } = self;
         let would = if how.dry_run { "would be " } else { "" };
-        let counts = [(put, "put"), (removed, "removed"), (unchanged, "unchanged"), (absent, "not there")];
-        let said = counts.into_iter().filter(|(count, _)| **count > 0);
+        let counts = [(*put, "put"), (*removed, "removed"), (*unchanged, "unchanged"), (absent.len(), "not there")];
+        let said = counts.into_iter().filter(|(count, _)| *count > 0);
         let said: Vec<_> = said
             .map(|(count, words)| match words {
                 "put" | "removed" => format!("{count} {would}{words}"),
@@ -133,7 +145,8 @@ fn try_make(
     let mut first = HashMap::new();
     for _ in 0..ATTEMPTS {
         let mut changes = Vec::new();
-        (count.unchanged, count.absent) = (0, 0);
+        count.unchanged = 0;
+        count.absent.clear();
         for (key, value) in wanted {
             match change(store, key, value.as_ref()).map_err(Failure::Store)? {
                 Some(change) => {
@@ -145,13 +158,13 @@ fn try_make(
                     changes.push(change);
                 }
                 None if value.is_some() => count.unchanged += 1,
-                None => count.absent += 1,
+                None => _ = count.absent.insert(key.to_string()),
             }
         }
         let all = changes.len();
         // What an attempt before did is not unchanged.
         count.unchanged = count.unchanged.saturating_sub(count.put);
-        count.absent = count.absent.saturating_sub(count.removed);
+        count.absent.retain(|key| !count.gone.contains(key));
         let most = store.limits().bytes;
         if let Some((op, _)) = changes.iter().find(|change| size(change) > most) {
             return Err(Failure::ValueTooLarge { key: op.key().to_owned(), most });
@@ -185,7 +198,10 @@ fn commit_all(
         for op in &ops {
             let done = match op {
                 Op::Put(..) => (&mut count.put, "put"),
-                Op::Delete(_) => (&mut count.removed, "rm "),
+                Op::Delete(key) => {
+                    count.gone.insert(key.to_string());
+                    (&mut count.removed, "rm ")
+                }
             };
             *done.0 += 1;
             writeln!(out, "{} {}{}", done.1, visible(how.prefix), visible(op.key())).map_err(Failure::Print)?;
@@ -197,7 +213,7 @@ fn commit_all(
 /// What is to be done to a key, if anything.
 fn change(store: &impl Store, key: &Key, value: Option<&Bytes>) -> Result<Option<Change>, StoreError> {
     let key = key.to_string();
-    let there = store.list(&key)?.entries.into_iter().find(|entry| entry.key == key);
+    let there = store.read(&key)?;
     Ok(match (value, there) {
         (Some(value), Some(there)) if there.value == value => None,
         (Some(value), Some(there)) => Some((Op::put(&*key, value.clone()), Compare::unchanged(key, there.revision))),
@@ -237,7 +253,7 @@ fn size((op, compare): &Change) -> usize {
 mod tests {
     use std::sync::Mutex;
 
-    use xdstp_client::state::{Listing, Memory, Watch};
+    use xdstp_client::state::{Entry, Listing, Memory, Watch};
 
     use super::*;
 
@@ -256,7 +272,11 @@ mod tests {
 
     impl Store for Busy {
         fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
-            self.inner.list(prefix)
+            panic!("all that begins with {prefix} is listed, for one key")
+        }
+
+        fn read(&self, key: &str) -> Result<Option<Entry>, StoreError> {
+            self.inner.read(key)
         }
 
         fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {

@@ -114,6 +114,12 @@ impl Admin<'_> {
             400 | 404 | 409 | 412 | 413 | 415 | 422 | 503 if request.body.is_some() && !body.starts_with(b"<") => {
                 Err(Failure::NotDone(String::from_utf8_lossy(body).trim_end().to_owned()))
             }
+            401 => {
+                let (is, flag) =
+                    if request.body.is_some() { ("an order", "--orders-token") } else { ("it", "--token") };
+                let what = if self.token.is_some() { "another token than that of" } else { "a token" };
+                Err(refused(format!("HTTP 401: {is} wants {what} {flag} FILE")))
+            }
             status => {
                 let words = String::from_utf8_lossy(body.get(..body.len().min(200)).unwrap_or_default());
                 Err(refused(format!("HTTP {status}: {}", words.trim_end())))

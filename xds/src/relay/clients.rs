@@ -42,7 +42,6 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
     let (rows, more) = all(admin, "clients", "clients", &query, args.limit)?;
     match form {
         Form::Json => rows.iter().try_for_each(|row| json(out, row))?,
-        Form::Text if rows.is_empty() => {}
         Form::Text => {
             let head = ["ID", "NODE", "CLUSTER", "STATE", "SINCE", "PEER", "GROUPS", "TYPES"];
             columns(out, head, &rows.iter().map(shown).collect::<Vec<_>>())?;

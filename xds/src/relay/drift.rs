@@ -31,7 +31,10 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Write) -> Done {
     let query = [("origin", Some(&*args.origin)), ("type", args.type_url.as_deref()), ("scope", args.scope.as_deref())];
     let Some(told) = there(admin.post::<Value>("drift", &query))? else {
-        return Err(Failure::Absent(format!("no origin is called {}, or it has no streams", args.origin)));
+        return Err(Failure::Absent(format!(
+            "no origin is called {}, or it has no streams: one of files, say, has nothing else to be compared with",
+            args.origin
+        )));
     };
     let drifts: Drifts = serde_json::from_value(told.clone()).unwrap_or_default();
     match form {

@@ -5,6 +5,7 @@ use std::io::Write;
 use xds_relay::api::{OrderDone, Ordered, ReleaseOrder, Releases};
 
 use super::admin::{Address, Admin, Failure, Token};
+use super::user::user;
 use super::{Done, Form, json};
 use crate::ask::Verdict;
 use crate::show::visible;
@@ -18,9 +19,9 @@ pub(super) struct Ordering {
     /// Why: that is kept
     #[arg(long, value_name = "WORDS")]
     why: String,
-    /// Who wants it: that is kept, too
+    /// Who wants it: that is kept, too; the user without it
     #[arg(long, value_name = "NAME", env = "USER")]
-    by: String,
+    by: Option<String>,
     /// Only if nothing was done since the releases had this mark
     #[arg(long, value_name = "MARK", value_parser = mark)]
     mark: Option<String>,
@@ -90,7 +91,9 @@ impl Ordering {
             None => taken_at(admin).map(|(address, instance)| (address, Some(instance)))?,
         };
         let at = Admin { address: &address, token: self.orders_token.as_ref(), ..admin };
-        let (scope, by, why) = (self.scope.clone(), self.by.clone(), self.why.clone());
+        let by = self.by.clone().filter(|by| !by.is_empty()).or_else(user);
+        let by = by.ok_or_else(|| Failure::Usage("nobody says who wants it: --by NAME".to_owned()))?;
+        let (scope, why) = (self.scope.clone(), self.why.clone());
         let order = more(ReleaseOrder { scope, instance, order, by, why, ..ReleaseOrder::default() });
         let done: OrderDone = at.order(&order, self.mark.as_deref())?;
         match form {
@@ -120,7 +123,8 @@ fn taken_at(admin: Admin<'_>) -> Result<(Address, String), Failure> {
     let said = orders
         .ok_or_else(|| Failure::NotDone("this relay takes no orders: `orders` of its configuration".to_owned()))?;
     match said.parse() {
-        Ok(address @ Address::Unix(_)) => Ok((address, instance)),
+        // A path of the directory that the relay is in leads elsewhere from this one.
+        Ok(Address::Unix(path)) if path.is_absolute() => Ok((Address::Unix(path), instance)),
         _ => Err(Failure::NotDone(format!("orders are taken at {}: say so with --orders", visible(&said)))),
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use serde_json::Value;
-use xds_relay::api::{CandidateState, CandidateStatus, KeptRelease, ReleasedScope, Releases, SaidOf, short_time};
+use xds_relay::api::{CandidateState, CandidateStatus, KeptRelease, ReleasedScope, Releases, SaidOf};
 
 use super::admin::{Admin, Failure};
 use super::text::columns;
@@ -50,8 +50,20 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
 
 fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()> {
     let (unsaved, other_stages) = (scope.unsaved_words(), scope.other_stages);
-    let ReleasedScope { scope, mark, stable, candidate, frozen, not_taken, kept, clients, damaged, recalled, .. } =
-        scope;
+    let ReleasedScope {
+        scope,
+        mark,
+        stable,
+        candidate,
+        frozen,
+        refused,
+        not_taken,
+        kept,
+        clients,
+        damaged,
+        recalled,
+        ..
+    } = scope;
     writeln!(out, "{}, mark {}", visible(scope), visible(mark))?;
     match stable {
         None => writeln!(out, "no release yet: nothing is served")?,
@@ -83,7 +95,8 @@ fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()>
     }
     let row = |release: &KeptRelease| {
         let is = [(stable.as_ref(), "stable"), (candidate.as_ref().map(|of| &of.release), "candidate")];
-        let is = is.into_iter().find(|(of, _)| *of == Some(&release.release)).map_or("", |(_, word)| word);
+        let is = is.into_iter().find(|(of, _)| *of == Some(&release.release)).map(|(_, word)| word);
+        let is = is.unwrap_or(if refused.contains(&release.release) { "refused" } else { "" });
         [
             release.release.clone(),
             ago(release.at, now),
@@ -96,13 +109,26 @@ fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()>
     columns(out, ["RELEASE", "TAKEN", "RESOURCES", "FROM", "IS"], &kept.iter().map(row).collect::<Vec<_>>())
 }
 
+/// A time that somebody waits for, to the second or the minute.
+fn remaining(seconds: u64) -> String {
+    let two = |large: u64, large_unit, small: u64, small_unit| match small {
+        0 => format!("{large}{large_unit}"),
+        small => format!("{large}{large_unit} {small}{small_unit}"),
+    };
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => two(seconds / 60, "m", seconds % 60, "s"),
+        _ => two(seconds / 3600, "h", seconds / 60 % 60, "m"),
+    }
+}
+
 fn under_way(candidate: &CandidateStatus, clients: usize, now: u64) -> String {
     let CandidateStatus { release, stage, stages, since, state, due, said, check } = candidate;
     let (release, clients, since) = (visible(release), of_clients(clients), ago(*since, now));
     let mut text =
         format!("candidate {release}, stage {stage} of {stages} since {since}, {state}, served to {clients}");
     if let Some(due) = due {
-        text += &format!("; it goes on in {}", short_time(due.saturating_sub(now) / 1000));
+        text += &format!("; it goes on in {}", remaining(due.saturating_sub(now) / 1000));
     }
     if let Some(check) = check {
         text += &format!("; check: {}", visible(check));
@@ -147,7 +173,8 @@ mod tests {
             mark: "7".to_owned(),
             stable: Some("a1".to_owned()),
             candidate: Some(halted.clone()),
-            kept: vec![kept("b2", 0), kept("a1", 0)],
+            kept: vec![kept("b2", 0), kept("a1", 0), kept("a0", 0), kept("z9", 0)],
+            refused: vec!["b2".to_owned(), "a0".to_owned()],
             clients: ServedCounts { stable: 9, candidate: 1 },
             unsaved: 1,
             keeps_unsaved: true,
@@ -161,10 +188,15 @@ mod tests {
             unsaved: 1 order is done here, and not in the store yet: it is kept over a restart of the relay\n\n\
             RELEASE  TAKEN   RESOURCES  FROM   IS\n\
             b2       2m ago  7          files  candidate\n\
-            a1       2m ago  7          files  stable\n";
+            a1       2m ago  7          files  stable\n\
+            a0       2m ago  7          files  refused\n\
+            z9       2m ago  7          files\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
         let open =
             CandidateStatus { state: CandidateState::Open, due: Some(180_000), said: None, check: None, ..halted };
+        let later = CandidateStatus { due: Some(237_999), ..open.clone() };
+        assert!(under_way(&later, 0, 120_000).ends_with("; it goes on in 1m 57s"));
+        assert_eq!([0, 59, 3600, 7199, 90_000].map(remaining), ["0s", "59s", "1h", "1h 59m", "25h"]);
         assert!(under_way(&open, 0, 120_000).ends_with("open, served to 0 clients; it goes on in 1m"));
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn run(_: &Args, admin: Admin<'_>, form: Form, out: &mut impl Write) 
 
 fn text(out: &mut impl Write, status: &Status) -> std::io::Result<()> {
     let Status { version, instance, uptime_seconds, not_ready, origins, clients, resources, state_kept, .. } = status;
-    let certificates = &status.certificates;
+    let (certificates, config) = (&status.certificates, &status.config);
     let up = short_time(*uptime_seconds);
     writeln!(out, "xds-relay {}, instance {}, up for {up}", visible(version), visible(instance))?;
     match not_ready {
@@ -36,6 +36,12 @@ fn text(out: &mut impl Write, status: &Status) -> std::io::Result<()> {
     }
     if let Some(kept) = state_kept {
         writeln!(out, "what is known is {}kept over a restart", if *kept { "" } else { "not " })?;
+    }
+    if let Some(error) = &config.error {
+        writeln!(out, "the configuration that was read last does not count: {}", visible(error))?;
+    }
+    if !config.needs_restart.is_empty() {
+        writeln!(out, "the configuration needs a restart for {}", visible(&config.needs_restart.join(", ")))?;
     }
     for certificate in certificates.iter().filter(|certificate| certificate.state != CertificateState::Good) {
         let (field, file) = (visible(&certificate.field), visible(&certificate.file));
@@ -63,4 +69,27 @@ fn row(origin: &OriginStatus) -> [String; 7] {
         origin.stale.to_string(),
         origin.trouble().unwrap_or_default(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use xds_relay::api::ConfigState;
+
+    use super::*;
+
+    #[test]
+    fn what_became_of_the_configuration_is_said_where_it_is_not_all_that_counts() {
+        let printed = |config: ConfigState| {
+            let mut out = Vec::new();
+            let mut status = Status::default();
+            status.config = config;
+            text(&mut out, &status).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert!(!printed(ConfigState::default()).contains("configuration"));
+        let bad = ConfigState { error: Some("line 3: no".to_owned()), needs_restart: vec![] };
+        assert!(printed(bad).contains("\nthe configuration that was read last does not count: line 3: no\n"));
+        let half = ConfigState { error: None, needs_restart: vec!["listen".to_owned(), "admin".to_owned()] };
+        assert!(printed(half).contains("\nthe configuration needs a restart for listen, admin\n"));
+    }
 }

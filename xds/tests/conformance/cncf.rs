@@ -17,8 +17,9 @@ use tonic::transport::Server;
 use xds_transport::grpc::server::Shared;
 use xds_transport::wire::{Any, walk};
 
+use super::adapter::change;
 use super::link::Raw;
-use super::plane::{Plane, change, incoming};
+use super::plane::{Plane, incoming};
 use super::runs::Results;
 
 #[derive(Clone, PartialEq, Message)]
@@ -66,7 +67,7 @@ impl tonic::server::UnaryService<Bytes> for Adapter {
         let put: Vec<_> = state.resources.iter().map(put).collect();
         let gone = there.difference(&now).map(|(type_url, name)| json!({"type": type_url, "name": name}));
         let gone: Vec<_> = gone.collect();
-        let done = change(&self.shared, &json!({"put": put, "remove": gone}));
+        let done = change(&self.shared, &json!({"put": put, "remove": gone}).to_string());
         *there = now;
         // Field 1 is whether it is so.
         let answer = if done.is_ok() { Bytes::from_static(b"\x08\x01") } else { Bytes::new() };

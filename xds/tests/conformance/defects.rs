@@ -111,6 +111,18 @@ defects! {
     NodeIsForgotten: sotw [4],
     /// By the words of the documentation of `resource_locators`: names beside them are not looked at.
     NamesBesideLocatorsAreIgnored: delta [120],
+    /// Of a variant that is gone only the name is said.
+    RemovalsSayNoVariant: delta [119],
+    /// Which variant is sent is not said.
+    VariantsAreNotSaid: draft [119],
+    /// What is said of ranges is not looked at.
+    RangesAreIgnored: draft [119],
+    /// What is inverted is taken as if it were not there.
+    InvertIsIgnored: draft [119],
+    /// What cannot be asked for upstream ends the stream, and nobody knows why.
+    RefusesWithoutWords: draft [119],
+    /// Names beside locators are answered, too.
+    NamesBesideLocatorsCount: draft [120],
     /// Endpoints wait for the ACK of clusters.
     EndpointsWaitForClusters: both [7, 122, 123],
     /// go-control-plane #1471: types that it was not built with are refused.

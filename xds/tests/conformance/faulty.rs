@@ -11,6 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::{Status, Streaming};
+use xds_transport::Dialect;
 use xdstp_client::Endpoint;
 use xdstp_client::upstream::Pool;
 
@@ -20,12 +21,12 @@ use super::plane::{Plane, incoming, serve};
 
 impl Plane {
     /// The same with a defect.
-    pub(crate) fn with(defect: Option<Defect>) -> Self {
+    pub(crate) fn with(defect: Option<Defect>, dialect: Dialect) -> Self {
         let (started, start) = mpsc::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let plane = serve().await;
+                let plane = serve(dialect).await;
                 let server = stand_before(plane.server, defect).await;
                 started.send(Self { server, ..plane }).unwrap();
                 std::future::pending::<()>().await;

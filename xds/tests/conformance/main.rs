@@ -13,6 +13,9 @@ mod cli;
 #[path = "../../src/conformance/link.rs"]
 mod link;
 
+#[path = "../../examples/adapter.rs"]
+#[allow(dead_code, reason = "its program is what is measured here, but for where it listens")]
+mod adapter;
 mod cncf;
 mod defects;
 mod faulty;

@@ -1,5 +1,7 @@
 //! Our own servers keep all rules, and what is printed of that.
 
+use xds_transport::Dialect;
+
 use super::cli::xds;
 use super::plane::Plane;
 use super::runs::Results;
@@ -11,6 +13,21 @@ const LONG: &str = "60";
 fn our_control_plane_keeps_every_rule() {
     let Plane { server, adapter, .. } = Plane::start();
     assert!(kept(&[&server.to_string(), "--adapter", &format!("tcp:{adapter}")]) >= 60);
+}
+
+/// By what the draft of dynamic parameters says, of which the final form has no ranges and nothing inverted.
+#[test]
+fn our_control_plane_keeps_the_rules_of_the_draft() {
+    let Plane { server, adapter, .. } = Plane::speaking(Dialect::Draft);
+    let adapter = format!("tcp:{adapter}");
+    let args = [&*server.to_string(), "--adapter", &adapter, "--timeout", LONG, "--dialect", "draft"];
+    let results = Results::of(&[&args[..], &["--only", "parameters,ranges"]].concat());
+    assert_eq!(results.run.code, 0, "{}", results.trouble());
+    assert!(results.rules("fail").is_empty() && results.rules("inconclusive").is_empty(), "{}", results.trouble());
+    assert_eq!(results.titles("pass").len(), 6, "{:?}", results.titles("pass"));
+    // One that speaks another form is found out.
+    let results = Results::of(&[&args[..3], &["--only", "parameters", "--timeout", "2"]].concat());
+    assert!(results.rules("fail").contains(&119), "{}", results.trouble());
 }
 
 /// How many rules the server that these arguments lead to keeps: all that are checked.
@@ -66,6 +83,8 @@ fn a_server_that_is_not_there_is_3_and_a_wrong_command_line_2() {
         &["conformance", &nobody, "--only", "nonsense"],
         &["conformance", &nobody, "--only", "13", "--skip", "13"],
         &["conformance", &nobody, "--method", "rest"],
+        &["conformance", &nobody, "--dialect", "other"],
+        &["conformance", &nobody, "--only", "ranges"],
         &["conformance", &nobody, "--adapter", "nonsense"],
         &["conformance", &nobody, "--adapter", "files:/no/such/directory"],
         &["conformance", &nobody, "--adapter", "command:/no/such/program"],

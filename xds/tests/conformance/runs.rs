@@ -27,6 +27,12 @@ impl Results {
         with.map(|object| object["rule"].as_u64().unwrap()).collect()
     }
 
+    /// The checks with this verdict over some method.
+    pub(crate) fn titles(&self, verdict: &str) -> BTreeSet<&str> {
+        let with = self.objects.iter().filter(|object| object["verdict"] == verdict);
+        with.map(|object| object["title"].as_str().unwrap()).collect()
+    }
+
     /// What is known of all that did not pass.
     pub(crate) fn trouble(&self) -> String {
         let wrong = self.objects.iter().filter(|object| object["verdict"] != "pass");

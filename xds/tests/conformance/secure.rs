@@ -17,6 +17,8 @@ use xdstp_client::tls::provider;
 
 use super::cli::xds;
 use super::own::kept;
+use xds_transport::Dialect;
+
 use super::plane::{Plane, serve};
 
 /// Who the server is, and not by the address where it is found.
@@ -41,7 +43,7 @@ impl Secure {
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let plane = serve().await;
+                let plane = serve(Dialect::Final).await;
                 let by_tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 let by_unix = UnixListener::bind(socket).unwrap();
                 started.send((by_tcp.local_addr().unwrap(), plane.adapter)).unwrap();

@@ -114,3 +114,16 @@ fn documents_are_fetched_of_servers_that_are_named() {
         assert_eq!(get(wrong).code, 2, "{wrong:?}");
     }
 }
+
+#[test]
+fn a_file_that_is_in_no_directory_that_may_be_read_is_said_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = directory.path().join("files");
+    fs::create_dir(&files).unwrap();
+    let files = files.to_str().unwrap();
+    for name in ["file:///elsewhere.yaml".to_owned(), format!("file://{files}s/a.yaml")] {
+        let told = run(&["get", "--files", files, "cluster", &name]);
+        assert_eq!(told.code, 2, "{name}: {}", told.err);
+        assert!(told.err.contains("it is in no directory of --files"), "{}", told.err);
+    }
+}

@@ -99,6 +99,12 @@ fn releases_are_compared_frozen_taken_back_and_waited_for_and_it_is_known_by_who
         assert_eq!(done.code, code, "{args:?}: {} {}", done.out, done.err);
         assert_eq!(done.err.is_empty(), code == 0);
     }
+    // Who ran it, where nothing says so; and where orders are taken, as it is told.
+    let mut unsaid = std::process::Command::new(env!("CARGO_BIN_EXE_xds"));
+    let unsaid =
+        unsaid.args(["relay", "--admin", &relay.admin, "rollout", "hold", "--why", "a test"]).env_remove("USER");
+    let unsaid = unsaid.output().unwrap();
+    assert_ne!(unsaid.status.code(), Some(2), "{}", String::from_utf8_lossy(&unsaid.stderr));
     let waited = relay.told(&["rollout", "wait", "--within", "0.1"]);
     assert_eq!((waited.code, waited.out), (1, format!("{candidate}: not stable within 100ms\n")));
     assert_eq!(relay.told(&[&["rollback"], &because[..]].concat()).code, 0);

@@ -30,6 +30,14 @@ fn what_was_seen_is_shown_as_stale_when_the_server_is_silent() {
         (&put[0]["stale"], &put[0]["version"], &put[0]["resource"]),
         (&json!(true), &before[0]["version"], &before[0]["resource"])
     );
+    let told = events(&stale, "ambient");
+    assert_eq!(
+        (&told[0]["name"], &told[0]["stale"], &told[0]["kind"]),
+        (&json!("web"), &json!(true), &json!("timeout"))
+    );
+    let table = get(&["cluster", "web"]);
+    assert!(table.code == 0 && table.out.contains("STATE") && table.out.contains(" stale\n"), "{}", table.out);
+    assert!(table.err.contains("web is as it was before: "), "{}", table.err);
     let unknown = get(&["-o", "text", "cluster", "other"]);
     assert_eq!(unknown.code, 3, "{}", unknown.err);
 }
@@ -73,6 +81,25 @@ fn where_nothing_can_be_kept_that_is_said_and_the_answer_printed() {
     let run = run(&["get", "--server", &origin.address(), "--state", file.to_str().unwrap(), "cluster", "web"]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(run.err.contains("nothing is kept: "), "{}", run.err);
+}
+
+#[test]
+fn what_was_seen_is_shown_as_stale_with_the_trouble_beside_it_when_nobody_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    let away = Status::unavailable("no server is left");
+    let origin = Origin::play(&[Scene::clusters(&["web"]), Scene::Refuse(away)]);
+    let address = origin.address();
+    let get = |more: &[&str]| {
+        let args = ["get", "--server", &address, "--state", state.to_str().unwrap(), "cluster", "web"];
+        run(&[&args[..], more].concat())
+    };
+    assert_eq!(get(&[]).code, 0);
+    let table = get(&[]);
+    assert!(table.code == 0 && table.out.contains(" stale\n"), "{}", table.out);
+    assert!(table.err.contains("no server is left"), "{}", table.err);
+    let told = get(&["-o", "json"]);
+    assert_eq!((told.code, events(&told, "ambient").len()), (0, 1), "{}", told.out);
 }
 
 #[test]

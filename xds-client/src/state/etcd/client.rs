@@ -10,9 +10,10 @@ use super::failure::Failure;
 use super::history::Seen;
 use super::link::{Connection, Link};
 use super::messages::{Header, RangeRequest, RangeResponse, TxnRequest, TxnResponse};
+use super::patience;
 use super::rpc::Calls;
 
-/// How long one member has to answer what another may be asked as well.
+/// How long one member has to answer what another may be asked as well: at first, and longer each time that this was not enough.
 const EACH: Duration = Duration::from_secs(2);
 /// How long is waited before all members are tried again: at first, and at most.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -23,7 +24,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct Client {
     pub(super) link: Arc<Link>,
     deadline: Duration,
+    /// How long one member has: at first, and at most.
     each: Duration,
+    longest: Duration,
 }
 
 /// What was answered.
@@ -38,26 +41,40 @@ struct Tried<A> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Again {
     Yes,
+    /// It may, and what is not answered in time is asked for otherwise, by who asked.
+    Otherwise,
     No,
 }
 
 impl Client {
     pub(super) fn new(link: Link, deadline: Duration) -> Self {
-        Self { link: Arc::new(link), deadline, each: EACH }
+        Self { link: Arc::new(link), deadline, each: EACH, longest: deadline }
     }
 
-    /// The same, which has less time for each member.
+    /// The same, which has less time for each member, always.
     pub(super) fn hurried(&self, each: Duration) -> Self {
-        Self { each: each.min(EACH), ..self.clone() }
+        let each = each.min(EACH);
+        Self { each, longest: each, ..self.clone() }
     }
 
-    /// What is in a range of keys, and in which history that is.
+    /// The same, where so many answers were late already.
+    pub(super) fn patient(&self, late: u32) -> Self {
+        Self { each: self.patience(late), ..self.clone() }
+    }
+
+    fn patience(&self, late: u32) -> Duration {
+        patience::after(self.each, late).min(self.longest)
+    }
+
+    /// What is in a range of keys, and in which history that is. Of several keys it is [`Late`](Failure::Late) that they do not come in
+    /// time: fewer may.
     pub(super) async fn range(&self, asked: &RangeRequest) -> Result<(RangeResponse, Seen), Failure> {
         let range = |calls: Calls| {
             let asked = asked.clone();
             async move { calls.unary::<_, RangeResponse>("/etcdserverpb.KV/Range", asked).await }
         };
-        self.noted(Again::Yes, range, |answer| answer.header.as_ref()).await
+        let again = if asked.limit > 1 { Again::Otherwise } else { Again::Yes };
+        self.noted(again, range, |answer| answer.header.as_ref()).await
     }
 
     /// What became of a transaction: it is tried again only where it was surely not begun.
@@ -128,7 +145,7 @@ impl Client {
     ) -> Result<Tried<A>, Failure> {
         let until = Instant::now() + self.deadline;
         let mut last = Failure::Elsewhere(format!("nobody answered within {:?}", self.deadline));
-        let mut pause = PAUSE;
+        let (mut pause, mut late) = (PAUSE, 0);
         loop {
             let connection = match timeout_at(until, self.link.connection()).await {
                 Err(_) => return Err(last),
@@ -141,10 +158,16 @@ impl Client {
             };
             if let Some(connection) = connection {
                 let before = self.link.history().seen();
-                match self.once(&connection, again, until, &call).await {
+                let patience = if again == Again::No { self.deadline } else { self.patience(late) };
+                match self.once(&connection, until.min(Instant::now() + patience), &call).await {
                     Ok(answer) => return Ok(Tried { answer, before, connection }),
                     Err(Failure::Elsewhere(why)) => last = Failure::Elsewhere(why),
-                    Err(Failure::Unsure(why)) if again == Again::Yes => last = Failure::Elsewhere(why),
+                    Err(Failure::Unsure(why)) if again != Again::No => last = Failure::Elsewhere(why),
+                    Err(Failure::Late) if again == Again::No => return Err(Failure::Unsure(Failure::LATE.to_owned())),
+                    Err(Failure::Late) if again == Again::Yes => {
+                        last = Failure::Elsewhere(Failure::LATE.to_owned());
+                        late += 1;
+                    }
                     // Who does not know us when we were introduced just now will not the next time.
                     Err(Failure::Stranger(why)) if last == Failure::Stranger(why.clone()) => return Err(last),
                     Err(Failure::Stranger(why)) => last = Failure::Stranger(why),
@@ -167,15 +190,12 @@ impl Client {
     async fn once<A, F: Future<Output = Result<A, Failure>>>(
         &self,
         connection: &Connection,
-        again: Again,
         until: Instant,
         call: impl Fn(Calls) -> F,
     ) -> Result<A, Failure> {
-        let until = if again == Again::Yes { until.min(Instant::now() + self.each) } else { until };
-        let late = || Err(Failure::Unsure("it was not answered in time".to_owned()));
-        let answer = timeout_at(until, call(connection.calls.clone())).await.unwrap_or_else(|_| late());
+        let answer = timeout_at(until, call(connection.calls.clone())).await.unwrap_or(Err(Failure::Late));
         match &answer {
-            Err(Failure::Elsewhere(_) | Failure::Unsure(_)) => self.link.leave(connection).await,
+            Err(Failure::Elsewhere(_) | Failure::Unsure(_) | Failure::Late) => self.link.leave(connection).await,
             Err(Failure::Stranger(_)) => self.link.introduce_again(connection).await,
             _ => {}
         }

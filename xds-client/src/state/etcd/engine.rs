@@ -15,7 +15,7 @@ use super::range::KeyRange;
 use super::thread::Thread;
 use super::watching::Watching;
 use crate::state::changes::{Changes, Watch};
-use crate::state::store::{Commit, Compare, Limits, Listing, Op, Revision, StoreError};
+use crate::state::store::{Commit, Compare, Entry, Limits, Listing, Op, Revision, StoreError};
 
 /// How much is kept for who is slow: he lists again after more. One commit of the largest is less.
 const MOST: usize = 16_384;
@@ -44,6 +44,11 @@ impl Engine {
     pub(super) fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
         let (client, range, cut) = (self.calls.clone(), self.range(prefix), self.prefix.len());
         self.run(async move { listing::list(&client, &range, cut).await })
+    }
+
+    pub(super) fn read(&self, key: &str) -> Result<Option<Entry>, StoreError> {
+        let (client, key, cut) = (self.calls.clone(), [&self.prefix, key].concat(), self.prefix.len());
+        self.run(async move { listing::read(&client, key, cut).await })
     }
 
     pub(super) fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {

@@ -22,6 +22,8 @@ pub(super) enum Failure {
     Nonsense(&'static str),
     /// Something may have been done.
     Unsure(String),
+    /// It was not answered in time, and what was to be read may be asked for otherwise.
+    Late,
 }
 
 /// What all that etcd itself says begins with; what does not is gRPC's, or somebody else's, and says nothing of what was done.
@@ -30,6 +32,8 @@ const OWN: &str = "etcdserver: ";
 const NOT_YET: [&str; 3] = ["no leader", "too many requests", "not supported for learner"];
 
 impl Failure {
+    pub(super) const LATE: &str = "it was not answered in time";
+
     /// What an answer means that is none.
     pub(super) fn of(status: &Status) -> Self {
         let Some(said) = status.message().strip_prefix(OWN) else {
@@ -62,6 +66,7 @@ impl From<Failure> for StoreError {
             Failure::TooLarge => Self::Refused("an answer of it is too large".to_owned()),
             Failure::Nonsense(what) => Self::Corrupt(what.to_owned()),
             Failure::Unsure(why) => Self::Unsure(why),
+            Failure::Late => Self::Away(Failure::LATE.to_owned()),
         }
     }
 }

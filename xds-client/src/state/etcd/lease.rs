@@ -18,7 +18,7 @@ use super::messages::{
 };
 use crate::federation::lock;
 use crate::state::changes::Watch;
-use crate::state::store::{Commit, Compare, Limits, Listing, Op, Revision, Store, StoreError};
+use crate::state::store::{Commit, Compare, Entry, Limits, Listing, Op, Revision, Store, StoreError};
 
 /// A key of etcd's that is this process's, and gone soon after it: see [`Etcd::lease`](super::Etcd::lease).
 ///
@@ -84,6 +84,10 @@ pub struct Fenced {
 impl Store for Fenced {
     fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
         self.engine.list(prefix)
+    }
+
+    fn read(&self, key: &str) -> Result<Option<Entry>, StoreError> {
+        self.engine.read(key)
     }
 
     fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {

@@ -11,12 +11,14 @@ use super::failure::Failure;
 use super::history::{History, Seen};
 use super::messages::{AuthenticateRequest, AuthenticateResponse, RangeRequest, RangeResponse};
 use super::options::{EtcdOptions, User};
+use super::patience;
 use super::range::KeyRange;
 use super::rpc::Calls;
 use crate::endpoint::Endpoint;
 use crate::upstream::connect;
 
-/// How long a member has to be connected to, and to show that it is one of a majority.
+/// How long a member has to be connected to, and to show that it is one of a majority: at first, and longer each time that all of
+/// them had so long for nothing.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// What one or another member is called over.
@@ -32,6 +34,8 @@ struct State {
     connection: Option<Connection>,
     /// Which member is tried next.
     next: usize,
+    /// How often that was not done in time, since there was a connection.
+    late: usize,
     made: u64,
 }
 
@@ -42,6 +46,14 @@ pub(super) struct Connection {
     pub(super) seen: Seen,
     member: usize,
     number: u64,
+}
+
+impl State {
+    /// One that is slow is no reason to wait for another: it is when all of them are.
+    fn patience(&self, members: usize) -> Duration {
+        let rounds = self.late.checked_div(members).unwrap_or(0);
+        patience::after(PATIENCE, u32::try_from(rounds).unwrap_or(u32::MAX))
+    }
 }
 
 impl Link {
@@ -67,10 +79,14 @@ impl Link {
             // Before it is tried: who gives up meanwhile has tried it.
             state.next = index + 1;
             let Some(member) = self.options.members.get(index) else { break };
-            let tried = timeout(PATIENCE, self.dial(member)).await;
-            let late = || Err(Failure::Elsewhere(format!("nothing was answered within {PATIENCE:?}")));
-            match tried.unwrap_or_else(|_| late()) {
+            let patience = state.patience(self.options.members.len());
+            let tried = timeout(patience, self.dial(member)).await.unwrap_or_else(|_| {
+                state.late += 1;
+                Err(Failure::Elsewhere(format!("nothing was answered within {patience:?}")))
+            });
+            match tried {
                 Ok((calls, seen)) => {
+                    state.late = 0;
                     state.made += 1;
                     let there = Connection { calls, seen, member: index, number: state.made };
                     return Ok(state.connection.insert(there).clone());
@@ -124,4 +140,16 @@ async fn introduce(calls: &Calls, user: &User) -> Result<MetadataValue<Ascii>, F
         .map_err(|_| Failure::Elsewhere("its token cannot be carried".to_owned()))?;
     token.set_sensitive(true);
     Ok(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_have_longer_where_all_of_them_are_slow_and_not_where_one_is() {
+        let milliseconds = |late, members| State { late, ..State::default() }.patience(members).as_millis();
+        assert_eq!([0, 1, 2, 3, 5, 6].map(|late| milliseconds(late, 3)), [1500, 1500, 1500, 3000, 3000, 6000]);
+        assert_eq!([0, 1, 2, 3].map(|late| milliseconds(late, 1)), [1500, 3000, 6000, 12_000]);
+    }
 }

@@ -29,13 +29,28 @@ pub(super) async fn list(client: &Client, range: &KeyRange, cut: usize) -> Resul
     Err(Failure::Elsewhere(format!("what was being listed was compacted away {ATTEMPTS} times")))
 }
 
+/// What one key has, without its first `cut` bytes.
+pub(super) async fn read(client: &Client, key: String, cut: usize) -> Result<Option<Entry>, Failure> {
+    let asked = RangeRequest { key: key.into_bytes(), limit: 1, ..RangeRequest::default() };
+    match client.range(&asked).await?.0.kvs.pop() {
+        Some(kv) if kv.key != asked.key => Err(Failure::Nonsense("a key that was not asked for")),
+        Some(kv) => entry(kv, cut).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// `None` if that revision went while it was read.
 async fn at_one_revision(client: &Client, range: &KeyRange, cut: usize) -> Result<Option<Listing>, Failure> {
     let mut pages = Pages::new(range.clone());
     let mut begun = None;
     loop {
-        let (answer, seen) = match client.range(&pages.next_request()).await {
+        let (answer, seen) = match client.patient(pages.late).range(&pages.next_request()).await {
             Ok(answered) => answered,
+            Err(Failure::Late) if pages.limit > 1 => {
+                pages.late += 1;
+                pages.limit = (pages.limit / 4).max(1);
+                continue;
+            }
             Err(Failure::TooLarge) if pages.limit > 1 => {
                 pages.limit = (pages.limit / 8).max(1);
                 continue;
@@ -47,7 +62,8 @@ async fn at_one_revision(client: &Client, range: &KeyRange, cut: usize) -> Resul
             return Ok(None);
         }
         if pages.take(answer, cut)? {
-            return Ok(Some(Listing { entries: pages.entries, revision: pages.revision }));
+            let Pages { entries, revision, no_text, .. } = pages;
+            return Ok(Some(Listing { entries, revision, no_text }));
         }
     }
 }
@@ -58,15 +74,19 @@ struct Pages {
     /// What is still to come.
     rest: KeyRange,
     limit: usize,
+    /// How many pages did not come in time.
+    late: u32,
     /// 0 before the first page.
     revision: Revision,
     entries: Vec<Entry>,
+    no_text: Vec<Bytes>,
     bytes: usize,
 }
 
 impl Pages {
     fn new(range: KeyRange) -> Self {
-        Self { rest: range, limit: FIRST, revision: 0, entries: Vec::new(), bytes: 0 }
+        let (entries, no_text) = (Vec::new(), Vec::new());
+        Self { rest: range, limit: FIRST, late: 0, revision: 0, entries, no_text, bytes: 0 }
     }
 
     fn next_request(&self) -> RangeRequest {
@@ -92,24 +112,33 @@ impl Pages {
             }
             self.rest = self.rest.after(&kv.key);
             bytes += kv.key.len() + kv.value.len();
-            self.entries.extend(entry(kv, cut));
+            match is_text(&kv, cut) {
+                true => self.entries.push(entry(kv, cut)?),
+                false => self.no_text.push(kv.key.get(cut..).unwrap_or_default().to_vec().into()),
+            }
         }
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > MOST_BYTES {
             return Err(Failure::Refused(format!("there is more than {MOST_BYTES} bytes to list")));
         }
-        // As many as fit if they are as large as these, and not many more than there were.
+        // As many as fit if they are as large as these, and not many more than there were: those that follow may be larger.
         let fitting = PAGE.checked_div(bytes / count.max(1)).unwrap_or(MOST);
-        self.limit = fitting.clamp(1, MOST).min(self.limit * 4);
+        self.limit = fitting.clamp(1, MOST).min(self.limit * 2);
         Ok(!page.more)
     }
 }
 
-/// `None` of a key that is no text: it is not a store's.
-pub(super) fn entry(kv: KeyValue, cut: usize) -> Option<Entry> {
-    let key = std::str::from_utf8(kv.key.get(cut..)?).ok()?.to_owned();
-    let revision = Revision::try_from(kv.mod_revision).ok()?;
-    Some(Entry { key, value: Bytes::from(kv.value), revision })
+/// Whether a key is text, without its first `cut` bytes: what is not is no store's.
+pub(super) fn is_text(kv: &KeyValue, cut: usize) -> bool {
+    kv.key.get(cut..).is_some_and(|key| std::str::from_utf8(key).is_ok())
+}
+
+/// What a key has that [is text](is_text).
+pub(super) fn entry(kv: KeyValue, cut: usize) -> Result<Entry, Failure> {
+    let key = kv.key.get(cut..).and_then(|key| std::str::from_utf8(key).ok());
+    let key = key.ok_or(Failure::Nonsense("a key is no text"))?.to_owned();
+    let revision = Revision::try_from(kv.mod_revision).map_err(|_| Failure::Nonsense("a revision is none"))?;
+    Ok(Entry { key, value: Bytes::from(kv.value), revision })
 }
 
 #[cfg(test)]
@@ -138,9 +167,11 @@ mod tests {
     #[test]
     fn a_page_has_as_many_keys_as_fit() {
         let mut pages = Pages::new(KeyRange::of("p/"));
-        pages.take(page(&["p/a"], 1, true), 2).unwrap();
-        assert_eq!(pages.limit, 64);
-        pages.take(page(&["p/b"], PAGE / 2, true), 2).unwrap();
+        for (key, twice) in [("p/a", 32), ("p/b", 64), ("p/c", 128)] {
+            pages.take(page(&[key], 1, true), 2).unwrap();
+            assert_eq!(pages.limit, twice);
+        }
+        pages.take(page(&["p/d"], PAGE / 2, true), 2).unwrap();
         assert_eq!(pages.limit, 1);
     }
 
@@ -160,5 +191,6 @@ mod tests {
         foreign.kvs[0].key = b"p/\xff".to_vec();
         let mut pages = Pages::new(KeyRange::of("p/"));
         assert!(pages.take(foreign, 2).unwrap() && pages.entries.is_empty(), "no text, and no store's");
+        assert_eq!(pages.no_text, [&b"\xff"[..]]);
     }
 }

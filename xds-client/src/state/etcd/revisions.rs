@@ -1,7 +1,7 @@
 //! Whole revisions out of what a watch is told, which may come in pieces.
 
 use super::failure::Failure;
-use super::listing::entry;
+use super::listing::{entry, is_text};
 use super::messages::{KeyEvent, WatchResponse};
 use crate::state::store::{Op, Revision};
 
@@ -90,7 +90,11 @@ impl Revisions {
         if event.kind == 0 {
             self.last = Some(Put { key: kv.key.clone(), revision: kv.mod_revision });
         }
-        let Some(entry) = entry(kv, cut) else { return Ok(()) };
+        if !is_text(&kv, cut) {
+            // No op has such a key: what there is of it only a listing says.
+            return Err(Failure::Compacted);
+        }
+        let entry = entry(kv, cut)?;
         let op = match event.kind {
             0 => Op::Put(entry.key, entry.value),
             1 => Op::Delete(entry.key),

@@ -11,9 +11,18 @@ use std::time::{Duration, Instant};
 
 use tonic::Status;
 
+use tokio::sync::oneshot;
+
 use self::script::{Script, Scripted, Then};
+use super::client::Client;
+use super::link::Link;
+use super::listing;
 use super::messages::{Header, KeyEvent, KeyValue, RangeRequest, RangeResponse, TxnResponse, WatchResponse};
+use super::range::KeyRange;
+use super::thread::Thread;
+use super::watching::Watching;
 use super::{Etcd, EtcdOptions};
+use crate::state::changes::Changes;
 use crate::state::store::{Commit, Op, Store, StoreError};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -32,6 +41,7 @@ fn quiet() -> Script {
     let created = || WatchResponse { header: at(10), created: true, ..WatchResponse::default() };
     Script {
         range: Arc::new(|_| Ok(RangeResponse { header: at(10), ..RangeResponse::default() })),
+        late: Arc::new(|_| false),
         txn: Arc::new(|_| Some(Ok(TxnResponse { header: at(11), succeeded: true, responses: Vec::new() }))),
         watch: Arc::new(move |_| (vec![created()], Then::Stays)),
         watches: Arc::default(),
@@ -41,6 +51,11 @@ fn quiet() -> Script {
 fn store(server: &Scripted, deadline: Duration) -> Etcd {
     let options = EtcdOptions::new([format!("http://{}", server.address)], "p/").unwrap();
     Etcd::open(options.with_deadline(deadline)).unwrap()
+}
+
+fn client(server: &Scripted, deadline: Duration) -> Client {
+    let options = EtcdOptions::new([format!("http://{}", server.address)], "p/").unwrap();
+    Client::new(Link::new(options, Arc::default()), deadline)
 }
 
 /// Whether that is what is asked of whoever is connected to.
@@ -111,6 +126,46 @@ fn what_is_too_large_for_one_answer_comes_in_more() {
     };
     let server = Scripted::serve(Script { range: Arc::new(range), ..quiet() });
     assert_eq!(store(&server, LONG).list("").unwrap().entries.len(), 16);
+}
+
+#[test]
+fn what_does_not_come_in_time_comes_in_more_pages() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let whole = asked.clone();
+    let range = move |request: RangeRequest| {
+        let from = request.key.iter().filter(|byte| **byte == b'a').count();
+        let count = usize::try_from(request.limit).unwrap().min(16 - from);
+        let kvs: Vec<_> = (from..from + count).map(|number| kv(&"a".repeat(number + 1), 1)).collect();
+        whole.fetch_add(1, Ordering::SeqCst);
+        Ok(RangeResponse { header: at(10), more: from + count < 16, kvs })
+    };
+    // As it is where values are large, and a line is slow.
+    let late = |request: &RangeRequest| !request.keys_only && request.limit > 4;
+    let server = Scripted::serve(Script { range: Arc::new(range), late: Arc::new(late), ..quiet() });
+    let client = client(&server, LONG).hurried(Duration::from_millis(200));
+    let thread = Thread::start().unwrap();
+    let listing = thread.run(async move { listing::list(&client, &KeyRange::of("p/"), 2).await });
+    assert_eq!(listing.unwrap().unwrap().entries.len(), 16);
+    assert!(asked.load(Ordering::SeqCst) >= 4);
+}
+
+#[test]
+fn who_reads_one_key_is_told_nothing_of_what_begins_with_it() {
+    let range = |request: RangeRequest| {
+        let kvs = match (&*request.key, &*request.range_end) {
+            (b"p/a", b"") => vec![kv("a", 3)],
+            _ if is_probe(&request) => Vec::new(),
+            _ => vec![kv("b", 3)],
+        };
+        Ok(RangeResponse { header: at(10), kvs, more: false })
+    };
+    let server = Scripted::serve(Script { range: Arc::new(range), ..quiet() });
+    let store = store(&server, LONG);
+    let there = store.read("a").unwrap().unwrap();
+    assert_eq!((&*there.key, there.value.len(), there.revision), ("a", 3, 5));
+    assert!(matches!(store.read("x"), Err(StoreError::Corrupt(_))));
+    let server = Scripted::serve(quiet());
+    assert_eq!(self::store(&server, LONG).read("a").unwrap(), None);
 }
 
 #[test]
@@ -199,6 +254,59 @@ fn a_watch_that_is_told_that_it_is_compacted_or_nonsense_is_over() {
         let revisions = watched(move |_| (vec![told("a", 11), last.clone()], Then::Stays));
         assert!(matches!(revisions.last(), Some(Err(StoreError::Compacted))), "{revisions:?}");
     }
+}
+
+/// A watch from revision 10 on that is given up at once where all else is answered: it is begun well once, and then ended.
+fn lost(script: Script) -> (crate::state::Watch, oneshot::Sender<()>, Scripted, Thread) {
+    let begun = AtomicUsize::new(0);
+    let watch = move |_| {
+        let header = at(10);
+        match begun.fetch_add(1, Ordering::SeqCst) {
+            0 => (vec![WatchResponse { header, created: true, ..WatchResponse::default() }], Then::Ends),
+            _ => (vec![WatchResponse { header, canceled: true, ..WatchResponse::default() }], Then::Ends),
+        }
+    };
+    let server = Scripted::serve(Script { watch: Arc::new(watch), ..script });
+    let (patient, client) = (client(&server, LONG), client(&server, Duration::from_millis(200)));
+    let (changes, thread) = (Changes::since(10), Thread::start().unwrap());
+    let (on, dropped) = oneshot::channel();
+    let told = changes.clone();
+    let begun = thread.run(async move {
+        let mut watching = Watching::begin(patient, KeyRange::of("p/"), 2, 10, told).await?;
+        (watching.client, watching.lost_after) = (client, Duration::ZERO);
+        tokio::spawn(watching.go_on(dropped));
+        Ok::<_, super::failure::Failure>(())
+    });
+    begun.unwrap().unwrap();
+    (changes.watch("", 10).unwrap(), on, server, thread)
+}
+
+#[test]
+fn a_watch_that_cannot_be_begun_again_is_over_where_all_else_is_answered() {
+    let (mut watch, _on, _server, _thread) = lost(quiet());
+    assert!(matches!(watch.next(LONG), Err(StoreError::Compacted)));
+}
+
+#[test]
+fn a_watch_waits_for_who_answers_nothing() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let all = asked.clone();
+    // Who is connected to, and who watches, asks; all that is asked later is not answered.
+    let late = move |_: &RangeRequest| all.fetch_add(1, Ordering::SeqCst) >= 2;
+    let (mut watch, _on, _server, _thread) = lost(Script { late: Arc::new(late), ..quiet() });
+    let since = Instant::now();
+    while asked.load(Ordering::SeqCst) < 6 {
+        assert_eq!(watch.next(Duration::from_millis(10)).unwrap(), []);
+        assert!(since.elapsed() < LONG);
+    }
+}
+
+#[test]
+fn a_watch_is_over_where_a_key_is_no_text_which_only_a_listing_says() {
+    let mut odd = told("b", 12);
+    odd.events[0].kv.as_mut().unwrap().key = b"p/\xff".to_vec();
+    let revisions = watched(move |_| (vec![told("a", 11), odd.clone()], Then::Stays));
+    assert!(matches!(revisions.last(), Some(Err(StoreError::Compacted))), "{revisions:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::select;
 use tokio::sync::oneshot;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tonic::Streaming;
 
 use super::client::Client;
@@ -26,10 +26,12 @@ const RANGE: &str = "/etcdserverpb.KV/Range";
 /// How long is waited before a watch is begun again: at first, and at most.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How long nothing may be told while all else is answered: who watches is to list again then, and finds out that he cannot watch.
+const LOST: Duration = Duration::from_secs(30);
 
 /// A watch that has begun.
 pub(super) struct Watching {
-    client: Client,
+    pub(super) client: Client,
     range: KeyRange,
     /// How much of each key is the store's prefix.
     cut: usize,
@@ -43,6 +45,9 @@ pub(super) struct Watching {
     begun: Option<Begun>,
     backoff: Backoff,
     is_lost: bool,
+    /// Since when it was begun again and again, and nothing came of it.
+    lost_since: Option<Instant>,
+    pub(super) lost_after: Duration,
 }
 
 struct Begun {
@@ -62,7 +67,9 @@ impl Watching {
     ) -> Result<Self, Failure> {
         let begun = begin(&client, &range, after, None).await?;
         let (number, backoff) = (begun.number, Backoff::new(PAUSE, LONGEST_PAUSE));
-        Ok(Self { client, range, cut, changes, after, number, last: None, begun: Some(begun), backoff, is_lost: false })
+        let (last, begun, lost_after) = (None, Some(begun), LOST);
+        let (is_lost, lost_since) = (false, None);
+        Ok(Self { client, range, cut, changes, after, number, last, begun, backoff, is_lost, lost_since, lost_after })
     }
 
     /// Goes on until nobody watches any more. All that comes is read, whoever is slow: what is not read would stop others.
@@ -88,7 +95,10 @@ impl Watching {
                 Ok(begun) if begun.number != self.number => return,
                 Ok(Begun { answers, connection, .. }) => {
                     self.note(None);
+                    let began = Instant::now();
                     let failure = self.hear(answers).await;
+                    // What was quiet for so long may have had nothing to tell.
+                    self.lost_since.take_if(|_| began.elapsed() >= self.lost_after);
                     self.client.link.leave(&connection).await;
                     failure
                 }
@@ -99,9 +109,22 @@ impl Watching {
                 tracing::info!("changes of {:?} in etcd are lost: {}", self.prefix(), StoreError::from(failure));
                 return;
             }
+            let words = StoreError::from(failure.clone());
             self.note(Some(failure));
+            let since = *self.lost_since.get_or_insert_with(Instant::now);
+            if since.elapsed() >= self.lost_after && self.is_answered().await {
+                tracing::warn!("all but the changes of {:?} in etcd is answered: {words}", self.prefix());
+                return;
+            }
             sleep(self.backoff.next(random())).await;
         }
+    }
+
+    /// Whether all that is asked at once is answered. If not, it goes on from where it was when that is over.
+    async fn is_answered(&self) -> bool {
+        let KeyRange { key, end: range_end } = self.range.clone();
+        let asked = RangeRequest { key, range_end, limit: 1, keys_only: true, ..RangeRequest::default() };
+        self.client.range(&asked).await.is_ok()
     }
 
     /// Says once that nothing is told, and why, and once that it is again.
@@ -130,6 +153,7 @@ impl Watching {
                 Err(status) => break Failure::of(&status),
             };
             self.backoff.reset();
+            self.lost_since = None;
             let record = |revision, ops: &[Op]| self.changes.record(revision, ops);
             if let Err(failure) = revisions.take(answer, self.cut, record) {
                 break failure;

@@ -17,6 +17,8 @@ const LONG: Duration = Duration::from_secs(60);
 struct Flaky {
     store: Memory,
     is_away: Arc<AtomicBool>,
+    /// Nobody may watch, and may do all else.
+    is_unwatchable: Arc<AtomicBool>,
     /// Who asks waits for as long as this is locked.
     hangs: Arc<Mutex<()>>,
     /// When it was asked first.
@@ -46,7 +48,10 @@ impl Store for Flaky {
     }
 
     fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
-        self.reached()?.watch(prefix, after)
+        match self.is_unwatchable.load(Ordering::SeqCst) {
+            true => Err(StoreError::Away("no streams".to_owned())),
+            false => self.reached()?.watch(prefix, after),
+        }
     }
 
     fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
@@ -95,6 +100,37 @@ fn who_is_away_at_first_is_tried_until_all_is_known_and_then_each_change_comes()
     // Its thread ends, and says nothing any more.
     drop(following);
     assert_eq!(heard.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
+}
+
+#[test]
+fn what_may_not_be_watched_is_listed_over_and_over_and_is_away_all_the_while() {
+    let store = Flaky::default();
+    store.is_unwatchable.store(true, Ordering::SeqCst);
+    store.put("a");
+    let (_following, heard) = follow(&store);
+    assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Names(names(&["a"])));
+    assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Trouble(None));
+    let trouble = "etcd is away, and all stays as it is: it is away: no streams".to_owned();
+    assert_eq!(heard.recv_timeout(LONG).unwrap(), Heard::Trouble(Some(trouble)));
+    let mut all = vec!["a".to_owned()];
+    for name in ["b", "c"] {
+        store.put(name);
+        all.push(name.to_owned());
+        until_listed(&heard, &all);
+    }
+    store.is_unwatchable.store(false, Ordering::SeqCst);
+    until(&heard, &Heard::Trouble(None));
+}
+
+/// Until these are told, and nothing of how it is.
+fn until_listed(heard: &Receiver<Heard>, names: &[String]) {
+    loop {
+        match heard.recv_timeout(LONG).unwrap() {
+            Heard::Names(told) if told == names => return,
+            Heard::Names(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]

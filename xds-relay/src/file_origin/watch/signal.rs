@@ -14,6 +14,8 @@ pub(super) struct Signal {
 pub(super) struct Raised {
     pub(super) changed: bool,
     pub(super) stop: bool,
+    /// The thread is over.
+    pub(super) ended: bool,
 }
 
 pub(super) enum Woken {
@@ -41,5 +43,16 @@ impl Signal {
         } else {
             Woken::TimedOut
         }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).stop
+    }
+
+    /// Waits for the thread to be over; false if it is not in time.
+    pub(super) fn ends_within(&self, timeout: Duration) -> bool {
+        let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.condition.wait_timeout_while(raised, timeout, |raised| !raised.ended);
+        waited.unwrap_or_else(PoisonError::into_inner).0.ended
     }
 }

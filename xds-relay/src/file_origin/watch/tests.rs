@@ -3,6 +3,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use super::signal::Raised;
 use super::*;
 
+use crate::file_origin::environment::Environment;
 use crate::file_origin::load;
 
 fn all_of(directory: &Path, descriptors: Descriptors) -> Directory {
@@ -22,21 +23,34 @@ fn text(names: &[&str]) -> String {
 fn watch(directory: &Path, poll: Duration) -> (Watch, Receiver<Outcome>) {
     let descriptors = Descriptors::built_in().unwrap();
     let loaded = load(directory, &descriptors).unwrap_or_default();
-    let timing = Timing { quiet: Duration::from_millis(20), rounds: 10, poll, pause: Duration::from_millis(20) };
+    let timing = Timing {
+        quiet: Duration::from_millis(20),
+        rounds: 10,
+        poll,
+        pause: Duration::from_millis(20),
+        now: Instant::now,
+    };
     let (sender, receiver) = channel();
     let on_change = move |outcome| sender.send(outcome).unwrap();
-    let watch = Watch::start_with(all_of(directory, descriptors), Ok(loaded), on_change, timing).unwrap();
+    let watch =
+        Watch::start_with(all_of(directory, descriptors), Some(Ok(loaded)), None, at_once(on_change), timing).unwrap();
     (watch, receiver)
 }
 
 /// Watches a directory and those below it by notifications alone.
 fn watch_all(directory: &Path) -> (Watch, Receiver<Outcome>) {
-    let timing = Timing { quiet: Duration::from_millis(20), rounds: 10, poll: NEVER, pause: Duration::from_millis(20) };
+    let timing = Timing {
+        quiet: Duration::from_millis(20),
+        rounds: 10,
+        poll: NEVER,
+        pause: Duration::from_millis(20),
+        now: Instant::now,
+    };
     let (sender, receiver) = channel();
     let on_change = move |outcome| sender.send(outcome).unwrap();
     let all = Directory { with_directories: true, ..all_of(directory, Descriptors::built_in().unwrap()) };
     let loaded = all.read().map(|loaded| loaded.resources).unwrap_or_default();
-    (Watch::start_with(all, Ok(loaded), on_change, timing).unwrap(), receiver)
+    (Watch::start_with(all, Some(Ok(loaded)), None, at_once(on_change), timing).unwrap(), receiver)
 }
 
 /// Waits for an outcome that is `wanted`: several steps of one change may be seen apart.
@@ -143,17 +157,19 @@ fn reading_the_files_is_no_reason_to_read_them_again() {
 }
 
 /// A watcher whose thread is the test, without notifications.
-fn watcher(directory: &Path, pause: Duration) -> (DirectoryWatcher<impl FnMut(Outcome)>, Receiver<Outcome>) {
+fn watcher(directory: &Path, pause: Duration) -> (DirectoryWatcher<impl FnMut(Reading)>, Receiver<Outcome>) {
     let (sender, receiver) = channel();
     let watcher = DirectoryWatcher {
         directory: all_of(directory, Descriptors::built_in().unwrap()),
-        on_change: move |outcome| sender.send(outcome).unwrap(),
+        on_change: at_once(move |outcome| sender.send(outcome).unwrap()),
         // Without rounds one takes what has happened, and waits for no more.
-        timing: Timing { quiet: NEVER, rounds: 0, poll: NEVER, pause },
+        timing: Timing { quiet: NEVER, rounds: 0, poll: NEVER, pause, now: Instant::now },
         signal: Arc::default(),
         notifications: None,
         seen: None,
-        reported: Ok(Vec::new()),
+        guard: None,
+        held: None,
+        reported: Some(Ok(Vec::new())),
         counts: Counts::new(),
     };
     (watcher, receiver)
@@ -177,7 +193,7 @@ fn a_writer_that_pauses_in_the_middle_of_a_file_or_before_it_writes_it_anew_is_w
         write(interrupted);
         signal.raise(|raised| raised.stop = true);
         assert!(!watcher.reload(), "it was waiting when it was stopped");
-        signal.raise(|raised| *raised = Raised { changed: true, stop: false });
+        signal.raise(|raised| *raised = Raised { changed: true, ..Raised::default() });
         assert!(watcher.reload());
         assert!(!signal.raised.lock().unwrap().changed, "it waited for the writer to go on");
         let told: Vec<_> = receiver.try_iter().map(|outcome| outcome.unwrap().len()).collect();
@@ -266,7 +282,7 @@ fn a_writer_that_takes_a_directory_away_before_it_writes_it_anew_is_waited_for()
     let (mut watcher, receiver) = watcher(directory.path(), NEVER);
     watcher.directory.with_directories = true;
     let signal = Arc::clone(&watcher.signal);
-    let stop = || signal.raise(|raised| *raised = Raised { changed: false, stop: true });
+    let stop = || signal.raise(|raised| *raised = Raised { stop: true, ..Raised::default() });
     assert!(watcher.reload());
     let takes: [&dyn Fn(); 2] =
         [&|| std::fs::remove_file(sub.join("a.yaml")).unwrap(), &|| std::fs::remove_dir(&sub).unwrap()];
@@ -310,3 +326,75 @@ fn a_directory_that_comes_while_one_waits_is_watched() {
     std::fs::write(new.join("a.yaml"), text(&["a"])).unwrap();
     assert!(matches!(signal.wait(Duration::from_secs(60)), Woken::Changed), "it is watched");
 }
+
+/// What is read with this does so as each file is, before what is in it counts.
+fn as_it_is_read(look: impl Fn(&str) + Send + Sync + 'static) -> Option<Environment> {
+    Some(Environment::new(move |name| {
+        look(name);
+        Ok(name.to_lowercase())
+    }))
+}
+
+#[cfg(unix)]
+#[test]
+fn what_moves_from_file_to_file_while_they_are_read_is_there_all_the_time() {
+    use std::os::unix::fs::symlink;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let a = "\"${A}\"";
+    for (revision, first, second) in [(".v1", &[a][..], &["b", "c"][..]), (".v2", &[a, "b"], &["c"])] {
+        std::fs::create_dir(path(revision)).unwrap();
+        std::fs::write(path(revision).join("a.yaml"), text(first)).unwrap();
+        std::fs::write(path(revision).join("b.yaml"), text(second)).unwrap();
+    }
+    let swapped = |quiet| {
+        let (next, now) = (path("next"), path("now"));
+        let _ = std::fs::remove_file(&now);
+        symlink(".v1", &now).unwrap();
+        symlink(".v2", &next).unwrap();
+        let (mut watcher, receiver) = watcher(directory.path(), Duration::ZERO);
+        (watcher.directory.path, watcher.timing.quiet) = (now.clone(), quiet);
+        // Once, while the first file is read.
+        watcher.directory.environment = as_it_is_read(move |_: &str| _ = std::fs::rename(&next, &now));
+        (watcher, receiver)
+    };
+    let names = |all: Vec<FileResource>| all.into_iter().map(|one| one.name).collect::<Vec<_>>();
+    let (mut watcher, receiver) = swapped(Duration::ZERO);
+    assert!(watcher.reload());
+    let told: Vec<_> = receiver.try_iter().map(|outcome| names(outcome.unwrap())).collect();
+    assert_eq!(told, [["a", "b", "c"]], "`b` went from the second file to the first");
+    // Who starts does not wait for it to rest.
+    let (watcher, _) = swapped(NEVER);
+    assert_eq!(names(watcher.directory.resources().unwrap()), ["a", "b", "c"]);
+}
+
+/// As a network mount does that is gone.
+#[test]
+fn a_disk_that_does_not_answer_holds_nobody_up_who_ends_and_tells_nothing_later() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("a.yaml"), text(&["\"${A}\""])).unwrap();
+    let (reading, is_read) = channel();
+    let (answer, answered) = channel::<()>();
+    let answered = std::sync::Mutex::new(answered);
+    let environment = as_it_is_read(move |_| {
+        let _ = reading.send(());
+        let _ = answered.lock().unwrap().recv();
+    });
+    let directory = Directory { environment, ..all_of(directory.path(), Descriptors::built_in().unwrap()) };
+    let (sender, receiver) = channel();
+    let on_change = move |outcome| sender.send(outcome).unwrap();
+    let watch = Watch::start_with(directory, Some(Ok(Vec::new())), None, at_once(on_change), TIMING).unwrap();
+    is_read.recv().unwrap();
+    let (over, is_over) = channel();
+    std::thread::spawn(move || {
+        drop(watch);
+        over.send(()).unwrap();
+    });
+    let ended = is_over.recv_timeout(Duration::from_secs(60));
+    drop(answer);
+    assert_eq!(ended, Ok(()));
+    assert_eq!(receiver.recv_timeout(NEVER), Err(RecvTimeoutError::Disconnected), "nothing was told");
+}
+
+mod held;

@@ -1,27 +1,13 @@
-//! What can be seen of files without reading them, and what it tells of those who write them.
+//! What it tells of those who write files, how these look.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::file_origin::load::Directory;
-
-/// Sizes and times; `None` where the directory is missing.
-pub(super) type Glance = Option<Seen>;
-
-/// The length of each file, and when it was written, where that is known.
-pub(super) type Seen = BTreeMap<PathBuf, Option<(u64, Option<SystemTime>)>>;
+use crate::file_origin::glance::Seen;
 
 /// How many resources each file holds.
 pub(super) type Counts = BTreeMap<PathBuf, usize>;
-
-pub(super) fn glance(directory: &Directory) -> Glance {
-    let look = |file: PathBuf| {
-        let metadata = std::fs::metadata(&file).ok();
-        (file, metadata.map(|metadata| (metadata.len(), metadata.modified().ok())))
-    };
-    Some(directory.list().ok()?.files.into_iter().map(look).collect())
-}
 
 /// When something was last put into the directory of a file, or taken out of it, where that is known. If that directory is gone
 /// it is the one around it that lost something.
@@ -44,7 +30,7 @@ pub(super) fn is_half_written(
 ) -> bool {
     // A time to come is that of another clock: it says nothing against it.
     let lately = |at: Option<SystemTime>| at.is_some_and(|at| now.duration_since(at).unwrap_or_default() < pause);
-    let written = |file| seen.and_then(|seen| seen.get(file)).and_then(|look| look.as_ref()?.1);
+    let written = |file| seen.and_then(|seen| seen.get(file)).and_then(|look| look.as_ref()?.written);
     before.iter().any(|(file, before)| match counts.get(file) {
         Some(count) => *count * 2 < *before && lately(written(file)),
         None => *before > 0 && lately(changed(file)),
@@ -54,12 +40,13 @@ pub(super) fn is_half_written(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file_origin::glance::Look;
 
     #[test]
     fn a_file_that_lost_most_of_what_it_held_a_moment_ago_is_looked_at_again() {
         let (now, second) = (SystemTime::now(), Duration::from_secs(1));
         let decide = |before: &[(&str, usize)], counts: &[(&str, usize)], written: SystemTime| {
-            let seen = counts.iter().map(|(file, _)| (PathBuf::from(file), Some((1, Some(written))))).collect();
+            let seen = counts.iter().map(|(file, _)| (PathBuf::from(file), Some(Look::written(written)))).collect();
             is_half_written(Some(&seen), &|_| Some(now - second), &held(before), &held(counts), second, now)
         };
         let just_now = now - Duration::from_millis(999);

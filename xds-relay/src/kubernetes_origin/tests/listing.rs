@@ -109,6 +109,26 @@ async fn a_page_that_is_too_large_is_asked_for_with_fewer_objects() {
     assert!(world.cluster.state().requests.iter().any(|(target, _)| target.contains("limit=1&")));
 }
 
+/// How many objects each list was asked to have.
+fn limits(world: &World) -> Vec<usize> {
+    let limit = |target: &str| target.split_once("?limit=")?.1.split('&').next()?.parse().ok();
+    world.cluster.state().requests.iter().filter_map(|(target, _)| limit(target)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_page_that_has_begun_and_does_not_end_is_asked_for_with_fewer_objects_until_a_list_is_whole() {
+    let cluster = Cluster::default();
+    cluster.cluster("web", 1);
+    let faults = [Fault::Silence, Fault::Silence, Fault::Stall, Fault::Silence, Fault::Stall];
+    faults.into_iter().for_each(|fault| cluster.fail(Kind::List, fault));
+    let world = World::of(cluster, Kubernetes::in_cluster(), &["mesh"]);
+    world.serves(&[("web", 1)]).await;
+    assert_eq!(limits(&world), [250, 250, 250, 125, 125, 62]);
+    sleep(Duration::from_secs(2 * 60 * 60)).await;
+    let since = limits(&world).split_off(6);
+    assert!(!since.is_empty() && since.iter().all(|limit| *limit == 250), "that was not for ever: {since:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_is_told_before_all_collections_are_listed() {
     let cluster = Cluster::default();

@@ -180,6 +180,9 @@ async fn an_api_server_that_has_lost_much_meanwhile_removes_it_when_it_says_so_t
     assert_eq!(world.seen.served(), Some(all(&names)), "whoever starts meanwhile is served it");
     disk.save();
     assert_eq!(disk.names().len(), 20);
+    sleep(2 * GRACE).await;
+    let trouble = world.seen.trouble().unwrap();
+    assert!(!trouble.contains("away"), "who said it has answered: {trouble}");
     // Another restart begins that anew.
     drop(world);
     let disk = disk.restarted();

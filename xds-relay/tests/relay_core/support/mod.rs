@@ -29,7 +29,7 @@ pub(crate) use ended::Ended;
 pub(crate) use flag::Flag;
 use link::Link;
 pub(crate) use logged::logged;
-pub(crate) use origin::{Origin, cluster, frame};
+pub(crate) use origin::{Origin, body_of, cluster, frame};
 pub(crate) use relays::Relay;
 pub(crate) use wire::Wire;
 

@@ -280,3 +280,20 @@ fn a_server_that_is_back_is_told_though_something_is_wrong_with_the_resource_sti
         assert_eq!(found, Event { server: Some(0), name: None, what: What::Ambient(None) });
     }
 }
+
+#[test]
+fn a_collection_that_its_server_does_not_send_is_not_there_whatever_was_answered_before() {
+    for (asked, error, expected) in [
+        ("*", Error::Refused { code: 7, reason: "not yours".into() }, Verdict::Unknown),
+        ("xdstp://a/T/d/*", Error::Refused { code: 7, reason: "not yours".into() }, Verdict::Unknown),
+        ("xdstp://a/T/d/*", Error::Absent, Verdict::Wrong),
+    ] {
+        let mut progress = progress(&[(asked, 0)]);
+        see(&mut progress, 0, None, put("xdstp://a/T/d/1", "1", "x")).unwrap();
+        let failed = xdstp_client::Event::Failed { name: Some(name(asked)), error };
+        let told = see(&mut progress, 0, None, failed).unwrap();
+        assert_eq!((told.name.as_deref(), matches!(told.what, What::Error(_))), (Some(asked), true));
+        see(&mut progress, 0, None, xdstp_client::Event::Answered).unwrap();
+        assert_eq!((progress.is_waiting(), progress.verdict()), (false, expected), "{asked}");
+    }
+}

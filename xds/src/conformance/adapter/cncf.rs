@@ -47,7 +47,7 @@ impl Cncf {
         for item in &change.put {
             let what = match item {
                 Item { ttl: Some(_), .. } => "a TTL",
-                Item { constraints: Some(_), .. } => "variants",
+                Item { constraints: Some(_), .. } | Item { parameters: Some(_), .. } => "variants",
                 // It is told no name but the one inside.
                 Item { of: Of::VirtualHost, .. } => "virtual hosts",
                 _ => continue,

@@ -33,6 +33,9 @@ impl Files {
         if change.put.iter().any(|item| item.json().is_none()) {
             return Err(Failure::Unsupported("files hold types that are known".into()));
         }
+        if change.put.iter().any(|item| item.parameters.is_some()) {
+            return Err(Failure::Unsupported("files say variants in the final form".into()));
+        }
         for gone in &change.remove {
             self.all.remove(gone);
         }

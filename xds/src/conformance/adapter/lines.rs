@@ -105,6 +105,10 @@ fn line(change: &Change) -> String {
         if let Some(constraints) = &item.constraints {
             fields.insert("constraints".into(), constraints.as_str().into());
         }
+        if let Some(parameters) = item.parameters {
+            let all = parameters.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value)));
+            fields.insert("parameters".into(), Value::Object(all.collect()));
+        }
         put
     };
     let put: Vec<_> = change.put.iter().map(put).collect();
@@ -120,7 +124,8 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     fn change() -> Change {
-        let put = vec![Item { constraints: Some("env=prod".into()), ..Item::new(Of::Endpoints, "a", 2) }];
+        let parameters = Some(&[("env", "prod"), ("v", "1")][..]);
+        let put = vec![Item { constraints: Some("env=prod".into()), parameters, ..Item::new(Of::Endpoints, "a", 2) }];
         Change { put, remove: vec![(Of::Cluster, "b".into())] }
     }
 
@@ -137,6 +142,7 @@ mod tests {
                 },
                 "value": "CgFhIgQaAggC",
                 "constraints": "env=prod",
+                "parameters": {"env": "prod", "v": "1"},
             }],
             "remove": [{"type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "b"}],
         });

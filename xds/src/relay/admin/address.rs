@@ -46,7 +46,7 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
-            let is_path = path.starts_with('/');
+            let is_path = !path.is_empty();
             return is_path.then(|| Self::Unix(path.into())).ok_or_else(|| "expected unix:/path".to_owned());
         }
         let (scheme, address) = Scheme::parted(text);
@@ -89,6 +89,7 @@ mod tests {
         assert_eq!("HTTPS://a:1".parse(), tcp(Scheme::Https, "a:1"));
         assert_eq!("https://a:1/".parse::<Address>().unwrap().to_string(), "https://a:1");
         assert_eq!("unix:/run/x".parse(), Ok(Address::Unix("/run/x".into())));
+        assert_eq!("unix:run/x".parse(), Ok(Address::Unix("run/x".into())), "of this directory");
         for (text, is_elsewhere) in [
             ("127.0.0.1:1", false),
             ("[::1]:1", false),
@@ -102,7 +103,7 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Address>().unwrap().is_elsewhere(), is_elsewhere, "{text}");
         }
-        for text in ["", "localhost", ":1", "a:b", "https://a", "https://:1", "unix:x", "unix:"] {
+        for text in ["", "localhost", ":1", "a:b", "https://a", "https://:1", "unix:"] {
             assert!(text.parse::<Address>().is_err(), "{text}");
         }
     }

@@ -3,7 +3,11 @@
 use bytes::Bytes;
 use prost::Message;
 use tonic::Status;
+use xds_transport::Dialect;
+use xds_transport::wire::parameters::Locator;
 use xds_transport::wire::{Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node, Resource};
+
+use xdstp_cache::Selector;
 
 use super::{CLUSTERS, Defect, ENDPOINTS, Hand, LISTENERS, ROUTES, encoded};
 
@@ -12,6 +16,11 @@ impl Hand {
         let type_url = request.type_url.clone();
         if self.refuse(&type_url, &request.resource_names_subscribe)? {
             return Ok(());
+        }
+        let is_range =
+            |one: &Bytes| Locator::decode(Dialect::Draft, one).unwrap().selector.to_string().contains(" in ");
+        if self.has(Defect::RefusesWithoutWords) && request.resource_locators_subscribe.iter().any(is_range) {
+            return Err(Status::invalid_argument("not supported"));
         }
         let is_first = self.of(&type_url).requests == 0;
         self.of(&type_url).requests += 1;
@@ -75,6 +84,20 @@ impl Hand {
             }
             Some(Defect::TtlForEverybody) => {
                 request.node = with_feature(&request.node, "xds.config.supports-resource-ttl");
+            }
+            Some(Defect::RangesAreIgnored | Defect::InvertIsIgnored) => {
+                let of = if self.has(Defect::RangesAreIgnored) { " in " } else { "or not " };
+                for one in &mut request.resource_locators_subscribe {
+                    let Locator { name, selector, .. } = Locator::decode(Dialect::Draft, one).unwrap();
+                    if selector.to_string().contains(of) {
+                        *one = Locator::new(name, Selector::default()).encode(Dialect::Draft).unwrap();
+                    }
+                }
+            }
+            Some(Defect::NamesBesideLocatorsCount) => {
+                let names = std::mem::take(&mut request.resource_names_subscribe);
+                let locator = |name| Locator::new(name, Selector::default()).encode(Dialect::Draft).unwrap();
+                request.resource_locators_subscribe.extend(names.into_iter().map(locator));
             }
             Some(Defect::NamesBesideLocatorsAreIgnored) if !request.resource_locators_subscribe.is_empty() => {
                 request.resource_names_subscribe.clear();
@@ -179,6 +202,7 @@ impl Hand {
                 resources.iter_mut().for_each(|one| one.name.insert(0, '/'));
             }
             Some(Defect::NoIdentifier) => response.control_plane = None,
+            Some(Defect::VariantsAreNotSaid) => resources.iter_mut().for_each(|one| one.resource_name.clear()),
             Some(Defect::VersionsOfTheStream) => {
                 resources.iter_mut().for_each(|one| one.version += &format!("#{number}"));
             }
@@ -208,6 +232,10 @@ impl Hand {
                 let is_known = of.sent.contains_key(name) || of.holds.contains(name) || of.ever.contains(name);
                 is_known || !name.starts_with("xdstp:")
             }),
+            Some(Defect::RemovalsSayNoVariant) => {
+                let variants = std::mem::take(&mut response.removed_resource_names);
+                removed.extend(variants.iter().filter_map(|one| key(one)));
+            }
             Some(Defect::EmptyGlobIsSilent) => removed.retain(|name| !name.ends_with('*')),
             _ => {}
         }

@@ -8,6 +8,7 @@ mod drain;
 mod hostile;
 mod instructions;
 mod kept;
+mod matrix;
 mod measure;
 mod memory;
 mod nodes;
@@ -30,6 +31,7 @@ use crate::drain::Drain;
 use crate::hostile::Hostile;
 use crate::instructions::Instructions;
 use crate::kept::Kept;
+use crate::matrix::Matrix;
 use crate::measure::{Measured, Scenario};
 use crate::memory::Memory;
 use crate::nodes::Nodes;
@@ -49,6 +51,8 @@ enum Command {
     Apply(Apply),
     /// Counts the instructions of an update, and fails where the goal is missed.
     Instructions(Instructions),
+    /// Measures a relay beside the others by how many clients, resources and bytes there are and how they are asked for, and prints a table.
+    Matrix(Matrix),
     /// Measures a relay whose clients are distinct nodes, where they may share and where they may not, and prints a table.
     Nodes(Nodes),
     /// Measures how long updates take beside who asks for a million things at a time, and prints a table.
@@ -71,6 +75,9 @@ enum Command {
         /// How they are called.
         #[arg(long, value_enum, default_value = "pool")]
         naming: Naming,
+        /// How many KiB each has.
+        #[arg(long, default_value_t = 1)]
+        kibibytes: usize,
         /// Where it listens.
         #[arg(long, default_value = "127.0.0.1:0")]
         listen: SocketAddr,
@@ -103,6 +110,7 @@ async fn main() -> Result<(), Error> {
         Command::Arrivals(arrivals) => arrivals.run().await,
         Command::Apply(apply) => apply.run().await,
         Command::Instructions(instructions) => instructions.run().await,
+        Command::Matrix(matrix) => matrix.run().await,
         Command::Nodes(nodes) => nodes.run().await,
         Command::Hostile(hostile) => hostile.run().await,
         Command::Kept(kept) => kept.run().await,
@@ -110,7 +118,9 @@ async fn main() -> Result<(), Error> {
         Command::Secured(secured) => secured.run().await,
         Command::Drain(drain) => drain.run().await,
         Command::Tree(tree) => tree.run().await,
-        Command::Origin { resources, naming, listen } => origin::serve(resources, naming, listen).await,
+        Command::Origin { resources, naming, kibibytes, listen } => {
+            origin::serve(resources, naming, kibibytes, listen).await
+        }
         Command::Measure(measure) => measure.run().await,
     }
 }
@@ -133,6 +143,7 @@ impl Measure {
             clients,
             resources,
             naming: Naming::Pool,
+            kibibytes: 1,
             distinct: false,
             protocol: Protocol::Delta,
             beside: None,
@@ -205,7 +216,7 @@ fn print_rows(scenario: &Scenario, measured: &[Measured]) {
     };
     let floor = measured.last().map_or(f64::NAN, |lean| lean.cpu);
     for one in measured {
-        let Measured { server, updates_per_second, cpu, p50, p99, rss } = one;
+        let Measured { server, updates_per_second, cpu, p50, p99, rss, .. } = one;
         let ratio = cpu / floor;
         println!(
             "| {clients} | {resources} | {interest} | {changes} | {server} | {updates_per_second:.0} | {cpu:.2} | {ratio:.2} | {p50:.2} | {p99:.2} | {rss:.1} |"

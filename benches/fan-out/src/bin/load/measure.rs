@@ -17,6 +17,8 @@ pub(crate) struct Scenario {
     pub(crate) resources: usize,
     /// How these are called.
     pub(crate) naming: Naming,
+    /// How many KiB each has.
+    pub(crate) kibibytes: usize,
     /// Whether each client is a node of its own.
     pub(crate) distinct: bool,
     /// How clients are told.
@@ -47,6 +49,8 @@ pub(crate) struct Measured {
     pub(crate) p99: f64,
     /// KiB of resident memory per stream that waits.
     pub(crate) rss: f64,
+    /// Microseconds of CPU for each resource of the initial states of all clients but the first, if there are others.
+    pub(crate) initial: Option<f64>,
 }
 
 impl Scenario {
@@ -84,6 +88,7 @@ struct Side {
     /// They are there as long as this.
     _slow: Clients,
     rss: f64,
+    initial: Option<f64>,
     round: u64,
     turns: Vec<Turn>,
 }
@@ -96,8 +101,8 @@ struct Turn {
 
 impl Side {
     async fn set_up(scenario: &Scenario, kind: Kind, programs: &Programs) -> Result<Self, Error> {
-        let Scenario { resources, naming, protocol, .. } = *scenario;
-        let origin = Origin::start(resources, naming)?;
+        let Scenario { resources, naming, kibibytes, protocol, .. } = *scenario;
+        let origin = Origin::start_of(resources, naming, kibibytes)?;
         let server = programs.start(kind, origin.address, naming, &naming.interest(resources, false))?;
         let tls = (kind == Kind::Secured).then(|| programs.tls.connector(true));
         let fleet = |protocol, exact| {
@@ -109,9 +114,12 @@ impl Side {
         }
         // With the first client the server has the resources themselves; the others show what a stream costs.
         clients.connect(1, resources).await?;
-        let before = server.rss()?;
-        clients.connect(scenario.clients - 1, resources).await?;
-        let rss = (server.rss()? - before) as f64 / (scenario.clients - 1).max(1) as f64;
+        let others = scenario.clients - 1;
+        let (before, cpu) = (server.rss()?, server.cpu()?);
+        clients.connect(others, resources).await?;
+        let initial = (server.cpu()? - cpu).as_secs_f64() * 1e6 / (others * resources).max(1) as f64;
+        let initial = (others > 0).then_some(initial);
+        let rss = (server.rss()? - before) as f64 / others.max(1) as f64;
         let beside = scenario.beside.map(|protocol| fleet(protocol, protocol == Protocol::Sotw));
         if let Some(beside) = &beside {
             beside.connect(scenario.clients, resources).await?;
@@ -119,7 +127,8 @@ impl Side {
         let slow = fleet(protocol, scenario.exact).reading(Reading::Nothing);
         slow.connect(scenario.slow, resources).await?;
         let name = kind.name();
-        let mut side = Self { name, origin, server, clients, beside, _slow: slow, rss, round: 0, turns: Vec::new() };
+        let mut side =
+            Self { name, origin, server, clients, beside, _slow: slow, rss, initial, round: 0, turns: Vec::new() };
         side.rounds(scenario, scenario.rounds / 10 + 1).await?;
         Ok(side)
     }
@@ -170,6 +179,7 @@ impl Side {
             p50: latency(0.5),
             p99: latency(0.99),
             rss: self.rss,
+            initial: self.initial,
         }
     }
 }

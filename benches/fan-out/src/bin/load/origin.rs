@@ -15,7 +15,7 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, walk};
 
-/// How many resources the first answer to a client holds at most.
+/// How many KiB of resources the first answer to a client holds at most.
 const PER_RESPONSE: usize = 1000;
 
 #[derive(Clone)]
@@ -23,6 +23,8 @@ struct Origin(Arc<Mutex<State>>);
 
 struct State {
     naming: Naming,
+    /// How large each is.
+    kibibytes: usize,
     collections: Vec<String>,
     /// The round that changed each resource last.
     rounds: Vec<u64>,
@@ -32,18 +34,20 @@ struct State {
 
 struct Client {
     responses: Responses,
+    /// It has asked for something.
+    has_asked: bool,
     /// By their place among all.
     collections: HashSet<usize>,
     names: HashSet<usize>,
 }
 
 /// Serves `resources` resources until standard input ends. Prints its address.
-pub(crate) async fn serve(resources: usize, naming: Naming, listen: SocketAddr) -> Result<(), Error> {
+pub(crate) async fn serve(resources: usize, naming: Naming, kibibytes: usize, listen: SocketAddr) -> Result<(), Error> {
     let listener = TcpListener::bind(listen).await?;
     println!("{}", listener.local_addr()?);
     std::io::stdout().flush()?;
     let (rounds, collections) = (vec![0; resources], naming.collections());
-    let state = State { naming, collections, rounds, clients: Vec::new(), nonce: 0 };
+    let state = State { naming, kibibytes, collections, rounds, clients: Vec::new(), nonce: 0 };
     let origin = Origin(Arc::new(Mutex::new(state)));
     let service = DeltaAds::new(Arc::new(origin.clone()));
     tokio::spawn(
@@ -75,7 +79,12 @@ impl Handler for Origin {
         tokio::spawn(async move {
             let at = {
                 let clients = &mut origin.lock().clients;
-                clients.push(Client { responses, collections: HashSet::new(), names: HashSet::new() });
+                clients.push(Client {
+                    responses,
+                    has_asked: false,
+                    collections: HashSet::new(),
+                    names: HashSet::new(),
+                });
                 clients.len() - 1
             };
             while let Ok(Some(request)) = requests.message().await {
@@ -116,7 +125,10 @@ impl State {
     /// Adds what a request subscribes, and sends all of it.
     fn answer(&mut self, at: usize, request: &DeltaDiscoveryRequest) -> Result<(), Error> {
         let (mut wanted, mut missing) = (Vec::new(), Vec::new());
-        for name in &request.resource_names_subscribe {
+        // Who asks for nothing at first asks for everything.
+        let is_first = !std::mem::replace(&mut self.clients[at].has_asked, true);
+        let all = (is_first && request.resource_names_subscribe.is_empty()).then(|| "*".to_owned());
+        for name in request.resource_names_subscribe.iter().chain(&all) {
             if let Some(collection) = self.collections.iter().position(|collection| collection == name) {
                 self.clients[at].collections.insert(collection);
                 wanted.extend((0..self.rounds.len()).filter(|index| self.naming.collection_of(*index) == collection));
@@ -141,7 +153,9 @@ impl State {
         wanted.retain(|index| {
             known.get(self.naming.name(*index).as_str()) != Some(&self.rounds[*index].to_string().as_str())
         });
-        wanted.chunks(PER_RESPONSE).try_for_each(|part| self.send(at, part, Vec::new()))?;
+        wanted
+            .chunks(PER_RESPONSE / self.kibibytes.clamp(1, PER_RESPONSE))
+            .try_for_each(|part| self.send(at, part, Vec::new()))?;
         self.send(at, &[], missing)
     }
 
@@ -154,7 +168,10 @@ impl State {
             type_url: content::TYPE_URL.into(),
             nonce: self.nonce.to_string(),
             removed_resources: missing,
-            resources: indices.iter().map(|index| self.naming.resource(*index, self.rounds[*index])).collect(),
+            resources: indices
+                .iter()
+                .map(|index| self.naming.resource_of(self.kibibytes, *index, self.rounds[*index]))
+                .collect(),
             ..DeltaDiscoveryResponse::default()
         };
         Ok(self.clients[at].responses.try_send(Ok(response))?)

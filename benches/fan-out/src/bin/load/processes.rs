@@ -85,12 +85,21 @@ impl Origin {
         Self::start_at(free_address()?, resources, naming)
     }
 
+    /// The same with resources of so many KiB.
+    pub(crate) fn start_of(resources: usize, naming: Naming, kibibytes: usize) -> Result<Self, Error> {
+        Self::launch(free_address()?, resources, naming, kibibytes)
+    }
+
     /// The same at an address, for one that is to come back there.
     pub(crate) fn start_at(address: SocketAddr, resources: usize, naming: Naming) -> Result<Self, Error> {
+        Self::launch(address, resources, naming, 1)
+    }
+
+    fn launch(address: SocketAddr, resources: usize, naming: Naming, kibibytes: usize) -> Result<Self, Error> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["origin", "--resources", &resources.to_string(), "--listen", &address.to_string()]);
         let naming = naming.to_possible_value().ok_or("a naming without a name")?;
-        command.args(["--naming", naming.get_name()]).stdin(Stdio::piped());
+        command.args(["--naming", naming.get_name(), "--kibibytes", &kibibytes.to_string()]).stdin(Stdio::piped());
         let (process, address) = Process::start_and_read_address(&mut command)?;
         Ok(Self { process, address })
     }
@@ -286,6 +295,8 @@ impl Drop for Process {
 
 /// Of a relay in front of `origin`, where the streams of `xdstp` carry such names, and `more` of it.
 fn configuration(origin: SocketAddr, naming: Naming, xdstp: &str, more: &str) -> String {
+    // Clients are nodes of one cluster: where a wildcard is measured, they share what it holds.
+    let share_by = if naming == Naming::Wildcard { "share_by: [cluster]\n" } else { "" };
     format!(
         "node: {{ id: fan-out-relay, cluster: fan-out }}\n\
          origins:\n\
@@ -294,7 +305,7 @@ fn configuration(origin: SocketAddr, naming: Naming, xdstp: &str, more: &str) ->
            protocol: delta\n  \
            xdstp: {xdstp}\n  \
            authorities: {:?}\n\
-         {more}",
+         {more}{share_by}",
         naming.authorities()
     )
 }

@@ -37,6 +37,7 @@ impl Secured {
             clients,
             resources: self.pick.resources,
             naming: Naming::Pool,
+            kibibytes: 1,
             distinct: false,
             protocol: self.pick.protocol,
             beside: None,

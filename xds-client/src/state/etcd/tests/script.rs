@@ -27,10 +27,11 @@ use crate::state::etcd::messages::{
 
 type Answer<Q, A> = Arc<dyn Fn(Q) -> A + Send + Sync>;
 
-/// What is answered. Of a transaction `None` is no answer at all; a watch ends after its last, if that says so.
+/// What is answered, but for what is `late`, to which nothing is said. Of a transaction `None` is no answer at all; a watch ends after its last, if that says so.
 #[derive(Clone)]
 pub(super) struct Script {
     pub(super) range: Answer<RangeRequest, Result<RangeResponse, Status>>,
+    pub(super) late: Arc<dyn Fn(&RangeRequest) -> bool + Send + Sync>,
     pub(super) txn: Answer<TxnRequest, Option<Result<TxnResponse, Status>>>,
     pub(super) watch: Answer<WatchCreateRequest, (Vec<WatchResponse>, Then)>,
     /// How many watches there are now.
@@ -108,10 +109,14 @@ struct Ranging(Script);
 
 impl UnaryService<RangeRequest> for Ranging {
     type Response = RangeResponse;
-    type Future = std::future::Ready<Result<Response<RangeResponse>, Status>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<RangeResponse>, Status>> + Send>>;
 
     fn call(&mut self, request: Request<RangeRequest>) -> Self::Future {
-        ready((self.0.range)(request.into_inner()).map(Response::new))
+        let request = request.into_inner();
+        match (self.0.late)(&request) {
+            true => Box::pin(std::future::pending()),
+            false => Box::pin(ready((self.0.range)(request).map(Response::new))),
+        }
     }
 }
 
