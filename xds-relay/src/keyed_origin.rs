@@ -8,6 +8,7 @@ mod contents;
 mod followed;
 mod follower;
 mod losses;
+mod outline;
 mod relayed;
 mod standing;
 #[cfg(test)]

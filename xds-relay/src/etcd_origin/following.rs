@@ -62,7 +62,8 @@ impl Following {
         let stop = Arc::<Stop>::default();
         let follower = Follower::new(Contents::new(reader.clone()), [ALL]);
         let followed = Arc::new(Mutex::new(Followed::new(follower, Teller::new(told, KEEPER))));
-        let thread = Thread { store, followed: followed.clone(), stop: stop.clone(), pause: SOONEST, is_unwatched: false };
+        let thread =
+            Thread { store, followed: followed.clone(), stop: stop.clone(), pause: SOONEST, is_unwatched: false };
         let named = || thread::Builder::new().name("etcd-origin".into());
         if let Some(keeper) = keeper {
             let (stop, waits) = (stop.clone(), followed.clone());
