@@ -11,6 +11,7 @@ mod follower;
 #[path = "../tests/support/logged.rs"]
 pub(crate) mod logged;
 mod losses;
+mod outline;
 mod relayed;
 mod removals;
 mod standing;
@@ -20,7 +21,7 @@ pub(crate) mod testing;
 pub(crate) use self::contents::{Change, Contents, Name, Read, shown};
 pub(crate) use self::followed::{Followed, GRACE, Keeper, READ_LOOKED, READ_WITHIN};
 pub(crate) use self::follower::{Follower, Next};
-pub(crate) use self::losses::HELD;
+pub(crate) use self::losses::{HELD, MUCH};
 pub(crate) use self::relayed::{Relayed, Teller, Told};
 pub(crate) use self::removals::{Removals, said_of_removal};
 #[cfg(test)]

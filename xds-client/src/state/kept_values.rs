@@ -27,18 +27,29 @@ pub struct KeptValue {
     pub beside: String,
     /// Whether it is kept encrypted, or not at all.
     pub is_secret: bool,
+    /// What is kept of it if it is not, and given back as it is.
+    pub outline: Vec<String>,
+    /// It was not kept: it has its outline, and no value.
+    pub is_outline: bool,
 }
 
 impl KeptValue {
     /// One that anybody may read who reads files.
     pub fn new(value: impl Into<Bytes>, beside: impl Into<String>) -> Self {
-        Self { value: value.into(), beside: beside.into(), is_secret: false }
+        let (value, beside) = (value.into(), beside.into());
+        Self { value, beside, is_secret: false, outline: Vec::new(), is_outline: false }
     }
 
     /// The same, if it is a secret.
     #[must_use]
     pub fn secret(self, is_secret: bool) -> Self {
         Self { is_secret, ..self }
+    }
+
+    /// The same, of which this is no secret.
+    #[must_use]
+    pub fn outlined(self, outline: Vec<String>) -> Self {
+        Self { outline, ..self }
     }
 }
 

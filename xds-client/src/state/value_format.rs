@@ -25,6 +25,9 @@ pub(crate) struct ValueRecord {
     /// Such a record, encrypted: there is nothing beside.
     #[prost(bytes = "vec", optional, tag = "3")]
     encrypted: Option<Vec<u8>>,
+    /// Of a secret that is not kept: there is no value.
+    #[prost(string, repeated, tag = "4")]
+    outline: Vec<String>,
 }
 
 /// What was read of the values of one owner.
@@ -69,25 +72,33 @@ fn read_key(stored: &str) -> Option<(ScopeId, &str)> {
 }
 
 impl ValueRecord {
-    /// As it is written: none of a secret that cannot be encrypted.
+    /// As it is written: none of a secret that cannot be encrypted and has no outline.
     pub(crate) fn sealed(
         stored: &str,
-        KeptValue { value, beside, is_secret }: &KeptValue,
+        KeptValue { value, beside, is_secret, outline, is_outline }: &KeptValue,
         keys: Option<&Keys>,
     ) -> Option<Bytes> {
-        let record = Self { value: value.clone(), beside: beside.clone(), encrypted: None };
+        let record = Self { value: value.clone(), beside: beside.clone(), ..Self::default() };
         if !is_secret {
             return Some(seal(stored, &record));
+        }
+        let record = Self { outline: outline.clone(), ..record };
+        if keys.is_none() || *is_outline {
+            return (!outline.is_empty()).then(|| seal(stored, &Self { value: Bytes::new(), ..record }));
         }
         let encrypted = Some(keys?.encrypt(stored, record.encode_to_vec())?);
         Some(seal(stored, &Self { encrypted, ..Self::default() }))
     }
 
     fn read(self, stored: &str, keys: Option<&Keys>) -> Option<ReadValue> {
-        let good = |Self { value, beside, .. }, is_secret, is_to_be_encrypted| ReadValue::Good {
-            value: KeptValue::new(value, beside).secret(is_secret),
+        let good = |Self { value, beside, outline, .. }, is_secret, is_to_be_encrypted| ReadValue::Good {
+            value: KeptValue::new(value, beside).secret(is_secret).outlined(outline),
             is_to_be_encrypted,
         };
+        if !self.outline.is_empty() {
+            let value = KeptValue::new(Bytes::new(), self.beside).secret(true).outlined(self.outline);
+            return Some(ReadValue::Good { value: KeptValue { is_outline: true, ..value }, is_to_be_encrypted: false });
+        }
         let Some(encrypted) = &self.encrypted else { return Some(good(self, false, false)) };
         let Some(keys) = keys else { return Some(ReadValue::Omitted) };
         let (plain, is_current) = keys.decrypt(stored, encrypted)?;

@@ -195,6 +195,13 @@ impl Read for Reader {
         let key: Key = key.parse().map_err(|error: KeyError| error.to_string())?;
         self.read_value(&key, value)
     }
+
+    /// What another origin serves is not missed here.
+    fn named(&self, key: &str) -> Option<(TypeUrl, ResourceName)> {
+        let key: Key = key.parse().ok()?;
+        let is_served = self.served.refusal(key.name().as_str()).is_none();
+        is_served.then(|| (TypeUrl::from(key.type_url()), key.name().clone()))
+    }
 }
 
 /// The encoded `Resource` that a value is, or that an `Any` which it is makes: nothing else holds a message of the type of its key.
@@ -301,6 +308,16 @@ mod tests {
             let error = read(value.clone()).unwrap_err();
             assert!(error.contains(words), "{}: {error}", String::from_utf8_lossy(&value));
         }
+    }
+
+    #[test]
+    fn a_key_says_which_resource_is_missed_where_its_value_is_not_good_if_it_is_of_this_origin() {
+        let text = "origins: [{ name: a, server: 'a:1', authorities: [x] }, { name: b, etcd: { endpoints: ['b:1'], prefix: b/ }, authorities: [y] }]";
+        let served = Served::by(&crate::config::Config::parse("relay.yaml", text).unwrap(), "b");
+        let reader = Reader::new(Descriptors::built_in().unwrap(), served);
+        let named = |name: &str| reader.named(&format!("res/envoy.config.cluster.v3.Cluster/{name}")).is_some();
+        assert!(named("xdstp://y/envoy.config.cluster.v3.Cluster/a"));
+        assert!(!named("xdstp://x/envoy.config.cluster.v3.Cluster/a") && !named("") && reader.named("odd").is_none());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use xdstp_client::federation::Held;
 use xdstp_client::state::{KeptChange, KeptValue, KeptValues};
 use xdstp_uri::ResourceName;
 
-use super::followed::has_secret;
+use super::outline::{has_secret, outline};
 
 /// Of how many values of one change it is logged why they are refused.
 pub(super) const SAID: usize = 20;
@@ -44,6 +44,11 @@ pub(crate) trait Read: Send + 'static {
     /// # Errors
     /// What is wrong, and where, without what may be secret.
     fn read(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String>;
+
+    /// The resource that a key has whatever its value says, if the key says so.
+    fn named(&self, _key: &str) -> Option<Name> {
+        None
+    }
 }
 
 /// What an origin has.
@@ -68,6 +73,8 @@ struct Slot {
     good: Option<Vec<Held>>,
     /// Why the value that it has is not.
     refused: Option<String>,
+    /// What was in it before a restart, and cannot be read any more: it is there, and nobody is served it.
+    lost: Vec<Name>,
 }
 
 /// A resource, with all its variants.
@@ -85,13 +92,14 @@ pub(super) struct Staged {
     good: BTreeMap<String, KeptValue>,
 }
 
-/// A value that was good before a restart, and is as it is read now.
+/// A value that was good before a restart, and what it is as it is read now.
 #[derive(Debug)]
 pub(crate) struct Remembered {
     pub(crate) key: String,
     /// Beside it is its rank.
     pub(crate) kept: KeptValue,
-    pub(crate) held: Vec<Held>,
+    /// What is in it, or was and cannot be read any more.
+    pub(crate) held: Result<Vec<Held>, Vec<Name>>,
 }
 
 /// What one change did.
@@ -129,19 +137,21 @@ impl<R: Read> Contents<R> {
                 Change::Delete(_) => None,
                 Change::Put { rank, value, .. } => {
                     let digest = <[u8; 32]>::from(Sha256::digest(value));
-                    if before.is_some_and(|slot| slot.digest == digest && slot.rank == *rank) {
+                    let is_same = |slot: &Slot| slot.digest == digest && slot.rank == *rank && slot.lost.is_empty();
+                    if before.is_some_and(is_same) {
                         continue;
                     }
                     let good = before.and_then(|slot| slot.good.clone());
                     let (good, refused) = match self.reader.read(key, value) {
                         Ok(held) => {
                             let value = KeptValue::new(value.clone(), rank.clone()).secret(has_secret(&held));
+                            let value = value.outlined(outline(&held));
                             values.insert(key.to_owned(), value);
                             (Some(held), None)
                         }
                         Err(why) => (good, Some(shown(&why))),
                     };
-                    Some(Slot { rank: rank.clone(), digest, good, refused })
+                    Some(Slot { rank: rank.clone(), digest, good, refused, lost: Vec::new() })
                 }
             };
             slots.insert(key.to_owned(), after);
@@ -155,14 +165,15 @@ impl<R: Read> Contents<R> {
     pub(super) fn remember(&mut self, Remembered { key, kept, held }: &Remembered, is_listed: bool) -> bool {
         let digest = <[u8; 32]>::from(Sha256::digest(&kept.value));
         let slot = match self.by_key.get(key) {
-            None if !is_listed => Slot { rank: kept.beside.clone(), digest, good: None, refused: None },
-            Some(slot) if slot.good.is_none() => slot.clone(),
+            None if !is_listed => Slot { rank: kept.beside.clone(), digest, ..Slot::default() },
+            Some(slot) if slot.good.is_none() && held.is_ok() => slot.clone(),
             _ => return false,
         };
         let mut done = Done::default();
-        self.replace(key.clone(), Some(Slot { good: Some(held.clone()), ..slot }), &mut done);
+        let slot = Slot { good: held.clone().ok(), lost: held.clone().err().unwrap_or_default(), ..slot };
+        self.replace(key.clone(), Some(slot), &mut done);
         self.say_contested(std::mem::take(&mut done.contested));
-        true
+        held.is_ok()
     }
 
     /// Whether a key has a value, be it good or not.
@@ -348,9 +359,9 @@ impl Staged {
 }
 
 impl Slot {
-    /// Of the resources in its good value, each once: the variants of a name are together.
+    /// Of the resources in its good value, each once: the variants of a name are together. So are those that were in it.
     fn names(&self) -> impl Iterator<Item = Name> {
-        self.good.iter().flatten().map(name_of).collect::<BTreeSet<_>>().into_iter()
+        self.good.iter().flatten().map(name_of).chain(self.lost.iter().cloned()).collect::<BTreeSet<_>>().into_iter()
     }
 }
 

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use xds_transport::is_secret;
-use xdstp_client::federation::Held;
 use xdstp_client::state::{KeptValue, State};
 
 use super::contents::{Read, Remembered, SAID, shown};
 use super::follower::Follower;
+use super::outline::{has_secret, named};
 use super::relayed::{Teller, Told};
 use crate::lock::lock;
 
@@ -107,16 +106,25 @@ impl Keeper {
     }
 }
 
-/// What is good of it still: what is refused is not served, and comes again if it is there.
+/// What is good of it still: what is refused is not served, and comes again if it is there. Where its key says which resource it was, that is
+/// known to be missed.
 fn read<R: Read>(reader: &R, kept: Vec<(String, KeptValue)>) -> Vec<Remembered> {
     let mut all = Vec::with_capacity(kept.len());
     let mut refused = Refused::default();
     for (key, kept) in kept {
+        if kept.is_outline {
+            let names = named(&kept.outline);
+            all.push(Remembered { key, kept, held: Err(names) });
+            continue;
+        }
         match reader.read(&key, &kept.value) {
             // What is to be encrypted was not, or was.
             Ok(held) if has_secret(&held) != kept.is_secret => {}
-            Ok(held) => all.push(Remembered { key, kept, held }),
-            Err(why) => refused.add(&reader.shown_key(&key), &why),
+            Ok(held) => all.push(Remembered { key, kept, held: Ok(held) }),
+            Err(why) => {
+                refused.add(&reader.shown_key(&key), &why);
+                all.extend(reader.named(&key).map(|name| Remembered { key, kept, held: Err(vec![name]) }));
+            }
         }
     }
     refused.lines().iter().for_each(|line| tracing::warn!(origin = reader.origin(), "{line}"));
@@ -145,14 +153,35 @@ impl Refused {
     }
 }
 
-/// Whether any of these is for nobody to read.
-pub(super) fn has_secret(held: &[Held]) -> bool {
-    held.iter().any(|(type_url, ..)| is_secret(type_url.as_str()))
-}
-
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use xdstp_cache::TypeUrl;
+    use xdstp_client::federation::Held;
+    use xdstp_uri::ResourceName;
+
     use super::*;
+
+    /// Who reads nothing, and knows what has a name in its key.
+    struct Strict;
+
+    impl Read for Strict {
+        fn read(&self, _: &str, _: &Bytes) -> Result<Vec<Held>, String> {
+            Err("no".to_owned())
+        }
+
+        fn named(&self, key: &str) -> Option<(TypeUrl, ResourceName)> {
+            Some((TypeUrl::from("x"), ResourceName::parse(key.strip_prefix("named/")?).unwrap()))
+        }
+    }
+
+    #[test]
+    fn what_was_kept_and_is_refused_is_missed_where_its_key_names_it() {
+        let kept = ["named/a", "b"].map(|key| (key.to_owned(), KeptValue::new("v", "")));
+        let all = read(&Strict, kept.to_vec());
+        assert_eq!(all.len(), 1);
+        assert!(matches!(&all[0].held, Err(names) if names[0].1.as_str() == "a"), "{all:?}");
+    }
 
     #[test]
     fn of_much_that_was_kept_and_is_refused_the_first_are_named_and_the_rest_counted() {

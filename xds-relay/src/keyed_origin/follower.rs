@@ -187,3 +187,66 @@ impl<R: Read> Follower<R> {
         self.removals.values().map(Removals::held_back).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use xdstp_cache::TypeUrl;
+    use xdstp_client::state::KeptValue;
+    use xdstp_uri::ResourceName;
+
+    use super::*;
+
+    /// Who reads nothing any more, such as by a version of other types.
+    struct Later;
+
+    impl Read for Later {
+        fn read(&self, _: &str, _: &Bytes) -> Result<Vec<Held>, String> {
+            Err("no such type".to_owned())
+        }
+    }
+
+    fn name(key: &str) -> Name {
+        (TypeUrl::from("type.googleapis.com/x.Y"), ResourceName::parse(key).unwrap())
+    }
+
+    fn keys(count: usize) -> Vec<String> {
+        (0..count).map(|number| format!("k{number}")).collect()
+    }
+
+    fn values(keys: &[String]) -> Vec<Change> {
+        let put = |key: &String| Change::Put { key: key.clone(), rank: String::new(), value: "v".into() };
+        keys.iter().map(put).collect()
+    }
+
+    /// One that had these before a restart, and cannot read them any more.
+    fn after_restart(keys: &[String]) -> Follower<Later> {
+        let mut follower = Follower::new(Contents::new(Later), [""]);
+        let kept = KeptValue::new("v", "");
+        let lost = |key: &String| Remembered { key: key.clone(), kept: kept.clone(), held: Err(vec![name(key)]) };
+        follower.remember("", keys.iter().map(lost).collect());
+        follower
+    }
+
+    #[test]
+    fn what_was_there_before_a_restart_and_cannot_be_read_any_more_is_gone_and_held_if_it_is_much() {
+        let (keys, now) = (keys(3), Instant::now());
+        let mut follower = after_restart(&keys);
+        follower.fall_back();
+        assert_eq!((follower.known(), follower.remembered().is_some()), (Known::Nothing, false));
+        let until = now + HELD;
+        assert_eq!(follower.listed("", values(&keys), now), Next::List(until));
+        assert_eq!((follower.held_back(), follower.news().is_some()), (3, false));
+        assert_eq!(follower.listed("", values(&keys), until), Next::Watch);
+        assert_eq!((follower.newly_refused(), follower.news().map(|held| held.len())), (3, Some(0)));
+        // It is missed once.
+        assert_eq!(follower.listed("", Vec::new(), until), Next::Watch);
+    }
+
+    #[test]
+    fn little_of_much_that_cannot_be_read_any_more_is_not_held() {
+        let mut follower = after_restart(&keys(1));
+        assert_eq!(follower.listed("", values(&keys(1)), Instant::now()), Next::Watch);
+        assert_eq!((follower.held_back(), follower.newly_refused()), (0, 1));
+    }
+}

@@ -10,7 +10,7 @@ pub(crate) const HELD: Duration = Duration::from_secs(30);
 /// For how long what went counts with what goes next.
 const LATELY: Duration = Duration::from_secs(60);
 /// It is much that is more than so many resources, and more than one in five; or all, of several.
-const MUCH: usize = 10;
+pub(crate) const MUCH: usize = 10;
 const ONE_IN: usize = 5;
 
 /// The resources of a part that went lately, and when.

@@ -117,7 +117,12 @@ fn releases_are_compared_frozen_taken_back_and_waited_for_and_it_is_known_by_who
     relay.once(|scope| scope["candidate"].is_object());
     assert_eq!(relay.told(&[&["rollout", "promote"], &because[..]].concat()).code, 0);
     let many = relay.once(|scope| scope["candidate"].is_null())["stable"].as_str().unwrap().to_owned();
+    // In two steps, of which neither is much of the files.
+    let half: Vec<_> = (0..10).map(|at| format!("c{at}")).collect();
+    write(relay.directory.path(), &half.iter().map(|name| (&**name, 1)).collect::<Vec<_>>());
+    let half = relay.once(|scope| scope["candidate"].is_object())["candidate"]["release"].clone();
     write(relay.directory.path(), &[("c0", 1)]);
+    relay.once(|scope| scope["candidate"]["release"] != half);
     let waited = relay.told(&["rollout", "wait", "--not", &many]);
     assert_eq!((waited.code, waited.out.ends_with(": halted: it removes much\n")), (3, true), "{}", waited.out);
     assert_eq!(relay.told(&["releases"]).code, 1);
@@ -153,6 +158,6 @@ fn where_no_orders_are_taken_or_nobody_answers_it_is_said() {
     assert_eq!(away.code, 5, "{}", away.err);
     // The admin pages take none.
     let pages = relay.told(&["freeze", "--by", "ann", "--why", "a test", "--orders", &relay.admin]);
-    assert_eq!(pages.code, 3, "{}", pages.err);
+    assert_eq!((pages.code, pages.err.contains("orders are not taken here: ")), (1, true), "{}", pages.err);
     assert_eq!(relay.told(&["freeze", "--by", "ann"]).code, 2, "a reason is wanted");
 }

@@ -403,3 +403,37 @@ proptest! {
         prop_assert_eq!(&*lock(&program.given), &is);
     }
 }
+
+#[test]
+fn of_a_secret_that_is_not_kept_its_outline_is_and_nothing_else() {
+    let (store, now, wall) = (Memory::default(), Instant::now(), SystemTime::now());
+    let open = || {
+        let identities = Identities::new(vec![None], None, String::new());
+        State::open(store.clone(), identities, None, now, wall).unwrap()
+    };
+    let state = open();
+    let values = state.keep_values(0, &["a"], "a", |_| panic!("nothing was kept"));
+    let secret = |outline: &[&str]| {
+        let outline = outline.iter().map(|line| (*line).to_owned()).collect();
+        KeptChange::Put(KeptValue::new("hunter2", "rank").secret(true).outlined(outline))
+    };
+    values.change([("none".to_owned(), secret(&[])), ("some".to_owned(), secret(&["x"]))]);
+    values.complete(|_| true);
+    state.keep(&[], now, wall).unwrap();
+    let entries = || store.list("").unwrap().entries;
+    assert!(entries().iter().all(|entry| !entry.value.windows(7).any(|part| part == b"hunter2")));
+    let (given, kept) = std::sync::mpsc::channel();
+    let state = open();
+    let values = state.keep_values(0, &["a"], "a", move |kept| given.send(kept).unwrap());
+    let outline = KeptValue::new("", "rank").secret(true).outlined(vec!["x".to_owned()]);
+    assert_eq!(kept.try_recv().unwrap(), [("some".to_owned(), KeptValue { is_outline: true, ..outline })]);
+    // When it is heard again it is the same.
+    let before = entries();
+    values.change([("none".to_owned(), secret(&[])), ("some".to_owned(), secret(&["x"]))]);
+    values.complete(|_| true);
+    state.keep(&[], now, wall).unwrap();
+    let value = |entries: Vec<crate::state::Entry>| {
+        entries.into_iter().filter(|entry| entry.key.contains("/value/")).map(|entry| entry.value).collect::<Vec<_>>()
+    };
+    assert_eq!(value(entries()), value(before));
+}

@@ -9,7 +9,7 @@ use xdstp_cache::TypeUrl;
 use xdstp_uri::ResourceName;
 
 use crate::file_origin::resource::FileResource;
-use crate::keyed_origin::{HELD, Name, Removals};
+use crate::keyed_origin::{HELD, MUCH, Name, Removals};
 
 /// What counts, and what is to count later.
 #[derive(Debug)]
@@ -40,7 +40,11 @@ impl Guard {
         let names = names(resources);
         let later = match &self.good {
             Some(good) => {
-                let gone: BTreeSet<_> = good.difference(&names).cloned().collect();
+                let mut gone: BTreeSet<_> = good.difference(&names).cloned().collect();
+                // Little, with something in its place, is a change; a volume that is not mounted has nothing.
+                if gone.len() <= MUCH && !names.is_empty() {
+                    gone.clear();
+                }
                 let until = self.removals.hold(&gone, || good.len(), now);
                 until.map(|until| Later { gone: gone.len(), until })
             }

@@ -338,6 +338,40 @@ async fn secrets_are_not_kept_or_so_that_none_reads_them_without_the_key() {
     assert_eq!(omitting.names(), ["a/a.yaml"]);
 }
 
+/// Of two objects with the same resource the older one has a secret in it, too.
+#[tokio::test(start_paused = true)]
+async fn whose_a_resource_was_is_known_after_a_restart_though_its_object_is_not_kept() {
+    let (cluster, disk) = (Cluster::default(), Disk::new());
+    cluster.cluster("web", 1);
+    let both = format!("resources: [{}, {}, {}]", text("twice", 1), secret("key"), text("own", 1));
+    cluster.apply("mesh", "old", 1, &[("a.yaml", &both)]);
+    cluster.apply("mesh", "new", 5, &[("a.yaml", &text("twice", 2))]);
+    let world = disk.follows(&cluster);
+    world.until(|world| world.seen.is_all()).await;
+    let before = world.seen.served();
+    assert!(before.as_ref().is_some_and(|served| served.contains(&("twice".to_owned(), 1))), "{before:?}");
+    disk.save();
+    assert!(!is_legible(&disk));
+    drop(world);
+    cluster.state().is_away = true;
+    let disk = disk.restarted();
+    let world = disk.follows(&cluster);
+    // Nothing is known of it, and not that it is the other one's.
+    world.serves(&[("web", 1)]).await;
+    cluster.state().is_away = false;
+    world.until(|world| world.seen.is_all()).await;
+    assert_eq!((world.seen.served(), world.seen.take_removed()), (before, vec![]));
+    disk.save();
+    assert!(!is_legible(&disk));
+    // Once it is the other one's, that is known, too.
+    cluster.delete("mesh", "old");
+    world.until(|world| world.seen.served().is_some_and(|served| served.contains(&("twice".to_owned(), 2)))).await;
+    disk.save();
+    drop(world);
+    cluster.state().is_away = true;
+    disk.restarted().follows(&cluster).serves(&[("twice", 2), ("web", 1)]).await;
+}
+
 /// Such as by keys that somebody forgot to mount.
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_read_of_what_is_bad_now_is_there_for_who_can() {

@@ -73,6 +73,22 @@ fn a_part_of_a_list_that_is_being_copied_takes_nothing_away() {
 }
 
 #[test]
+fn few_that_others_take_the_place_of_are_a_change() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |names: &[&str]| std::fs::write(directory.path().join("a.yaml"), text(names)).unwrap();
+    write(&["a", "b"]);
+    let (mut watcher, receiver) = watcher(directory.path());
+    write(&["c"]);
+    assert!(watcher.reload());
+    assert_eq!(told(&receiver), [Ok(1)]);
+    write(&["d", "e"]);
+    assert!(watcher.reload());
+    std::fs::write(directory.path().join("a.yaml"), "resources: []").unwrap();
+    assert!(watcher.reload());
+    assert_eq!(told(&receiver), [Ok(2), Err(Some(2))], "nothing is in their place");
+}
+
+#[test]
 fn a_volume_that_is_not_mounted_any_more_is_no_volume_without_files() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a.yaml");
