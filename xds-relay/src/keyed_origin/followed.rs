@@ -166,6 +166,10 @@ mod tests {
     struct Strict;
 
     impl Read for Strict {
+        fn origin(&self) -> &str {
+            "kv"
+        }
+
         fn read(&self, _: &str, _: &Bytes) -> Result<Vec<Held>, String> {
             Err("no".to_owned())
         }

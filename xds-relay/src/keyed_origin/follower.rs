@@ -196,11 +196,16 @@ mod tests {
     use xdstp_uri::ResourceName;
 
     use super::*;
+    use crate::keyed_origin::{HELD, Name};
 
     /// Who reads nothing any more, such as by a version of other types.
     struct Later;
 
     impl Read for Later {
+        fn origin(&self) -> &str {
+            "kv"
+        }
+
         fn read(&self, _: &str, _: &Bytes) -> Result<Vec<Held>, String> {
             Err("no such type".to_owned())
         }
