@@ -54,7 +54,9 @@ pub(crate) fn a_listing_has_what_begins_with_its_prefix_in_order_at_one_revision
 }
 
 pub(crate) fn what_one_key_has_is_read_without_what_begins_with_it(store: &dyn Store) {
-    ["read/a", "read/ab"].map(|key| put(store, key, key));
+    for key in ["read/a", "read/ab"] {
+        put(store, key, key);
+    }
     let read = |key: &str| store.read(key).unwrap().map(|entry| (entry.key, entry.value));
     assert_eq!(read("read/a"), Some(("read/a".to_owned(), "read/a".into())));
     assert_eq!((read("read/"), read("read/abc")), (None, None));
