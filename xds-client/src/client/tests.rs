@@ -47,7 +47,6 @@ mod table;
 mod tp1;
 mod trust;
 mod wire;
-mod withheld;
 
 use std::time::{Duration, Instant};
 

@@ -38,8 +38,7 @@ impl Sotw {
             if !rule.full_state_in_sotw && !failed.error.is_transient() {
                 self.subscriber.refreshes.forget(failed.name);
             }
-            let is_collection = failed.name.is_glob() || failed.name.as_str() == "*";
-            if !(rule.full_state_in_sotw && failed.beside && !is_collection) {
+            if !(rule.full_state_in_sotw && failed.beside && !failed.name.is_glob()) {
                 transmit.push_error(Protocol::Sotw, self.wanted.spelling.of(failed.name), failed.error);
             }
             ControlFlow::Continue(())
