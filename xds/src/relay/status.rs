@@ -81,8 +81,7 @@ mod tests {
     fn what_became_of_the_configuration_is_said_where_it_is_not_all_that_counts() {
         let printed = |config: ConfigState| {
             let mut out = Vec::new();
-            let mut status = Status::default();
-            status.config = config;
+            let status = Status { config, ..Status::default() };
             text(&mut out, &status).unwrap();
             String::from_utf8(out).unwrap()
         };
