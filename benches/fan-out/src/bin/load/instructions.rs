@@ -42,8 +42,9 @@ static PARTS: [Part; 5] = {
     [
         Part {
             what: "an update, with its ACK",
-            loads: [update, Load { rounds: 120, ..update }],
-            times: 100 * 100,
+            // So many, or what else goes on in a process is a part of it.
+            loads: [update, Load { rounds: 420, ..update }],
+            times: 400 * 100,
             goal: Some(18_000.0),
         },
         Part { what: "a resource of an initial state", loads: [state, more], times: 10 * 1000, goal: None },
