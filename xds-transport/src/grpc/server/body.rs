@@ -306,18 +306,24 @@ mod tests {
         .await;
     }
 
+    /// Two that wait for their turn, one behind the other.
+    fn two_in_the_line(turns: &Turns, cx: &mut Context<'_>) -> [ResponseBody<Cache<Frame>>; 2] {
+        [(); 2].map(|()| {
+            let mut body = begun_in_turn(&["a", "b", "c", "d"], Some(turns.clone()));
+            while body.turn.is_none() {
+                assert!(Pin::new(&mut body).poll_frame(cx).is_pending());
+            }
+            body
+        })
+    }
+
     /// Whose stream is over in the line gives way to who stands behind it.
     #[tokio::test]
     async fn who_goes_while_it_waits_holds_up_nobody() {
         let turns = Turns::new(1);
         let held = turns.next().await;
         let mut cx = Context::from_waker(Waker::noop());
-        let [mut first, mut second] = [(); 2].map(|()| begun_in_turn(&["a", "b", "c", "d"], Some(turns.clone())));
-        for body in [&mut first, &mut second] {
-            while body.turn.is_none() {
-                assert!(Pin::new(&mut *body).poll_frame(&mut cx).is_pending());
-            }
-        }
+        let [first, mut second] = two_in_the_line(&turns, &mut cx);
         drop((held, first));
         assert!(Pin::new(&mut second).poll_frame(&mut cx).is_pending() && second.turn.is_none(), "it looked");
     }
@@ -328,12 +334,7 @@ mod tests {
         let turns = Turns::new(1);
         let held = turns.next().await;
         let mut cx = Context::from_waker(Waker::noop());
-        let [mut first, mut second] = [(); 2].map(|()| begun_in_turn(&["a", "b", "c", "d"], Some(turns.clone())));
-        for body in [&mut first, &mut second] {
-            while body.turn.is_none() {
-                assert!(Pin::new(&mut *body).poll_frame(&mut cx).is_pending());
-            }
-        }
+        let [mut first, mut second] = two_in_the_line(&turns, &mut cx);
         first.state.end_with(Status::unavailable("elsewhere"));
         let Poll::Ready(Some(Ok(last))) = Pin::new(&mut first).poll_frame(&mut cx) else { panic!("it waits") };
         assert_eq!(last.trailers_ref().unwrap()["grpc-status"], "14");
