@@ -28,8 +28,7 @@ impl Drain {
     /// A stream that is cut off, without a status, fails the measurement, and so does a relay that takes longer.
     pub(crate) async fn run(&self) -> Result<(), Error> {
         let origin = Origin::start(self.resources, Naming::Pool)?;
-        // How fast they may come is not what is measured.
-        let drain = format!("drain: {}s\nlimits: {{ new_streams_per_second: 100000 }}\n", self.drain);
+        let drain = format!("drain: {}s\n", self.drain);
         let relay = self.program.start_with(origin.address, Naming::Pool, "shared", &drain)?;
         let clients = Clients::new(relay.address, Protocol::Delta, Naming::Pool.collections()).until_ended();
         clients.connect(self.clients, self.resources).await?;

@@ -154,10 +154,10 @@ impl Measure {
             turns: if self.short { 2 } else { 5 },
         };
         if let Some(clients) = self.pick.clients {
-            let Self { pick: Pick { resources, protocol, turns, .. }, changes, rounds, .. } = *self;
+            let Self { pick: Pick { resources, kibibytes, protocol, turns, .. }, changes, rounds, .. } = *self;
             let exact = self.pick.by_name();
             let of = glob(clients, resources, rounds);
-            return vec![Scenario { protocol, beside: self.beside, exact, changes, turns, ..of }];
+            return vec![Scenario { kibibytes, protocol, beside: self.beside, exact, changes, turns, ..of }];
         }
         let sotw = |clients, resources, rounds| Scenario {
             protocol: Protocol::Sotw,

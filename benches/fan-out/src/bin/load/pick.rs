@@ -13,6 +13,9 @@ pub(crate) struct Pick {
     /// How many resources each has.
     #[arg(long, default_value_t = 1000)]
     pub(crate) resources: usize,
+    /// How many KiB each resource has.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) kibibytes: usize,
     /// They subscribe to every name instead of the glob, as they have to over SotW.
     #[arg(long)]
     exact: bool,

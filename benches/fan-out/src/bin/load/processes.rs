@@ -297,8 +297,10 @@ impl Drop for Process {
 fn configuration(origin: SocketAddr, naming: Naming, xdstp: &str, more: &str) -> String {
     // Clients are nodes of one cluster: where a wildcard is measured, they share what it holds.
     let share_by = if naming == Naming::Wildcard { "share_by: [cluster]\n" } else { "" };
+    // What a machine can do is measured, not what it is allowed.
     format!(
         "node: {{ id: fan-out-relay, cluster: fan-out }}\n\
+         limits: {{ new_streams_per_second: 100000 }}\n\
          origins:\n\
          - name: origin\n  \
            server: {origin}\n  \

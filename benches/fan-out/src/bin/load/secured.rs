@@ -37,7 +37,7 @@ impl Secured {
             clients,
             resources: self.pick.resources,
             naming: Naming::Pool,
-            kibibytes: 1,
+            kibibytes: self.pick.kibibytes,
             distinct: false,
             protocol: self.pick.protocol,
             beside: None,
