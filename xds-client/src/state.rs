@@ -23,7 +23,6 @@ mod passed_on;
 mod prints;
 mod read;
 mod redb;
-mod renamed;
 mod save;
 mod saver;
 mod scopes;

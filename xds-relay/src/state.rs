@@ -11,8 +11,6 @@ pub use xdstp_client::state::{
     Saved, State, Store, StoreError, Watch,
 };
 
-use xds_transport::Protocol;
-
 use crate::config::{self, Config, KnownIn, OriginKind, Secrets};
 use crate::error::Error;
 use crate::relay_core::{NodeGrouping, RelayCore};
@@ -24,31 +22,18 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// What tells the scopes of a relay from those of another, whatever changes in its configuration that does not concern them. An origin is
 /// known by its name: servers that take the place of others go on with what those said.
 pub fn identities(config: &Config, grouping: &dyn NodeGrouping) -> Identities {
-    fn asked(origin: &config::Origin) -> Option<(&config::Origin, String, Protocol)> {
-        match &origin.kind {
-            OriginKind::Server { servers, protocol } => {
-                let servers = servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-                Some((origin, servers, *protocol))
-            }
-            OriginKind::Files { .. }
-            | OriginKind::Etcd { .. }
-            | OriginKind::Kubernetes { .. }
-            | OriginKind::Embedded => None,
+    // Who it is, and who speaks for it.
+    let told = |origin: &config::Origin| match &origin.kind {
+        OriginKind::Server { servers, protocol } => {
+            let servers = servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            Some((format!("{} {:?} {}", protocol.as_str(), origin.xdstp, origin.name), servers))
         }
-    }
-    let asked: Vec<_> = config.origins.iter().map(asked).collect();
-    let each = |of: fn(&config::Origin, &str, &str) -> String| {
-        let one = |asked: &Option<(&config::Origin, String, Protocol)>| {
-            asked.as_ref().map(|(origin, servers, protocol)| of(origin, servers, protocol.as_str()))
-        };
-        asked.iter().map(one).collect::<Vec<_>>()
+        OriginKind::Files { .. } | OriginKind::Etcd { .. } | OriginKind::Kubernetes { .. } | OriginKind::Embedded => {
+            None
+        }
     };
-    let origins = each(|origin, _, protocol| format!("{protocol} {:?} {}", origin.xdstp, origin.name));
-    let servers = each(|_, servers, _| servers.to_owned());
-    // Until 0.1, another address was another origin.
-    let former = each(|origin, servers, protocol| format!("{} {servers} {protocol} {:?}", origin.name, origin.xdstp));
-    let identities = Identities::new(origins, grouping.identity(), format!("{:?}", config.node));
-    identities.with_servers(servers).with_former(former)
+    let (origins, servers) = config.origins.iter().map(|origin| told(origin).unzip()).unzip();
+    Identities::new(origins, grouping.identity(), format!("{:?}", config.node)).with_servers(servers)
 }
 
 /// What secrets are kept with: none if they are not kept.

@@ -14,8 +14,6 @@ pub struct Identities {
     origins: Vec<Option<String>>,
     /// What tells whoever says now what an origin has from who said it before, by position: nothing where `origins` do.
     servers: Vec<Option<String>>,
-    /// What an origin was told by in what an earlier version of the program kept, by position.
-    former: Vec<Option<String>>,
     /// Origins that others speak for than these servers, since the program began.
     moved: Arc<Mutex<BTreeSet<usize>>>,
     /// How nodes are grouped: without it, groups of the same key may be others.
@@ -30,8 +28,8 @@ impl Identities {
     /// Of origins, by position, each by what tells it from every other; nothing is kept of those without. Of groups of nodes
     /// nothing is kept without a `grouping`, which says how they are made. `node` is who asks for everything else.
     pub fn new(origins: Vec<Option<String>>, grouping: Option<String>, node: String) -> Self {
-        let (servers, former, moved) = (Vec::new(), Vec::new(), Arc::default());
-        Self { origins, servers, former, moved, grouping, node, keeps_selections: false }
+        let (servers, moved) = (Vec::new(), Arc::default());
+        Self { origins, servers, moved, grouping, node, keeps_selections: false }
     }
 
     /// Tells by position who speaks for an origin now: what others said in its name is served, and asked for anew, for their versions
@@ -39,12 +37,6 @@ impl Identities {
     #[must_use]
     pub fn with_servers(self, servers: Vec<Option<String>>) -> Self {
         Self { servers, ..self }
-    }
-
-    /// Goes on with what was kept by an earlier version of the program, which told these same origins by this, with their servers.
-    #[must_use]
-    pub fn with_former(self, former: Vec<Option<String>>) -> Self {
-        Self { former, ..self }
     }
 
     /// Keeps what is asked for with dynamic parameters, too (TP2): for whoever chooses these himself, as a program does. The clients of a
@@ -87,16 +79,8 @@ impl Identities {
 
     /// All that there may be, and the positions of the origins.
     pub(crate) fn whose_all(&self) -> BTreeMap<String, usize> {
-        self.whose_of(&self.origins)
-    }
-
-    /// The same, in what an earlier version kept.
-    pub(crate) fn whose_former(&self) -> BTreeMap<String, usize> {
-        self.whose_of(&self.former)
-    }
-
-    fn whose_of(&self, origins: &[Option<String>]) -> BTreeMap<String, usize> {
-        let origins = origins.iter().enumerate().filter_map(|(position, origin)| Some((position, origin.as_ref()?)));
+        let origins =
+            self.origins.iter().enumerate().filter_map(|(position, origin)| Some((position, origin.as_ref()?)));
         let all = origins.flat_map(|(position, origin)| {
             let whose = [Some(self.of_authorities(origin)), self.of_groups(origin)];
             whose.into_iter().flatten().map(move |whose| (whose, position))
@@ -115,16 +99,7 @@ impl Identities {
 
     /// What a scope is kept as, if it is.
     pub(crate) fn of(&self, key: &ScopeKey, position: usize) -> Option<ScopeId> {
-        self.id_of(key, self.origins.get(position)?.as_ref()?)
-    }
-
-    /// What an earlier version kept it as.
-    pub(crate) fn former(&self, key: &ScopeKey, position: usize) -> Option<ScopeId> {
-        self.id_of(key, self.former.get(position)?.as_ref()?)
-    }
-
-    fn id_of(&self, key: &ScopeKey, of_origin: &str) -> Option<ScopeId> {
-        let origin = of_origin.as_bytes();
+        let origin = self.origins.get(position)?.as_ref()?.as_bytes();
         match key {
             ScopeKey::Authority(authority) => {
                 Some(ScopeId::of(&[b"authority", origin, self.node.as_bytes(), authority.as_bytes()]))
@@ -135,7 +110,7 @@ impl Identities {
             }
             ScopeKey::EveryNode => Some(ScopeId::of(&[b"every node", origin, self.node.as_bytes()])),
             ScopeKey::Selected(of, selector) if self.keeps_selections => {
-                Some(self.id_of(of, of_origin)?.selected(selector))
+                Some(self.of(of, position)?.selected(selector))
             }
             ScopeKey::Private(_) | ScopeKey::Document(..) | ScopeKey::Adjacent(..) | ScopeKey::Selected(..) => None,
         }

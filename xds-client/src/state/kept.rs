@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use xds_transport::Frame;
 use xdstp_cache::Known;
 
 use crate::federation::{LastKnownGood, Recollection, Scope, ScopeKey, lock};
@@ -14,7 +13,6 @@ use crate::state::keys::Keys;
 use crate::state::lent::Lent;
 use crate::state::passed_on::PassedOn;
 use crate::state::read::Read;
-use crate::state::renamed::Renamed;
 use crate::state::saver::{Saved, Saver};
 use crate::state::store::{Store, StoreError};
 use crate::state::values::OwnedValues;
@@ -60,12 +58,10 @@ struct Inner {
     /// When that was read, and now.
     read_at: Instant,
     now: Moment,
-    /// What was asked for, and is there or was not read yet; by the name that an earlier version had for it, too.
+    /// What was asked for, and is there or was not read yet.
     asked: HashSet<ScopeId>,
     /// What of that was not looked for in the store that is open now.
     unread: HashSet<ScopeId>,
-    /// What is to be kept by another name than an earlier version did.
-    renamed: Vec<Renamed>,
     /// Scopes that are not there any more, and noted something that was not written.
     dropped: Vec<Arc<Scope>>,
     opening: Opening,
@@ -177,7 +173,6 @@ impl State {
             now: at,
             asked: HashSet::new(),
             unread: HashSet::new(),
-            renamed: Vec::new(),
             dropped: Vec::new(),
             opening: Opening::default(),
             unwritten: None,
@@ -245,10 +240,6 @@ impl State {
         for (id, since) in inner.read.since.drain() {
             read.since.entry(id).or_insert(since);
         }
-        read.learned.extend(inner.read.learned.drain().filter(|id| !read.used.contains_key(id)));
-        for (id, used) in inner.read.used.drain() {
-            read.used.entry(id).or_insert(used);
-        }
         read.of_another.extend(inner.read.of_another.drain());
         read.origins.append(&mut inner.read.origins);
         (inner.read, inner.read_at) = (read, at.now);
@@ -280,16 +271,10 @@ impl State {
     pub(crate) fn catch_up(&self, scopes: &[Arc<Scope>], now: Instant) {
         let unread = std::mem::take(&mut lock(&self.inner).unread);
         for scope in scopes.iter().filter(|_| !unread.is_empty()) {
-            let Some(id) = self.identities.of(&scope.key, scope.origin()) else { continue };
-            let former = self.identities.former(&scope.key, scope.origin());
-            let is_unread = unread.contains(&id);
-            if is_unread || former.is_some_and(|former| unread.contains(&former)) {
-                let recollection = self.recollect(&scope.key, scope.origin(), id);
-                // What was kept by the former name may not count.
-                if is_unread || !recollection.known.is_empty() {
-                    scope.recall(recollection, now);
-                }
-            }
+            let Some(id) = self.identities.of(&scope.key, scope.origin()).filter(|id| unread.contains(id)) else {
+                continue;
+            };
+            scope.recall(self.recollect(scope.origin(), &id), now);
         }
     }
 
@@ -375,32 +360,10 @@ impl State {
         self.identities.moves(origin);
     }
 
-    /// What is to be kept by another name than it was, once.
-    pub(crate) fn take_renamed(&self) -> Vec<Renamed> {
-        std::mem::take(&mut lock(&self.inner).renamed)
-    }
-
-    /// It could not be, and is to be the next time.
-    pub(crate) fn rename_again(&self, renamed: Vec<Renamed>) {
-        lock(&self.inner).renamed.splice(0..0, renamed);
-    }
-
-    /// What was read of a scope, once, also as an earlier version kept it.
-    fn recollect(&self, key: &ScopeKey, origin: usize, id: ScopeId) -> Recollection {
-        let is_of_another = {
-            let Inner { read, renamed, .. } = &mut *lock(&self.inner);
-            if let Some(former) = self.identities.former(key, origin) {
-                renamed
-                    .extend(read.take_former(&former, &id).map(|moved| Renamed::new(key, origin, former, &id, moved)));
-            }
-            read.of_another.contains(&id) || self.identities.has_moved(origin)
-        };
-        Recollection { known: self.take(&id), is_of_another }
-    }
-
     /// What was read of a scope, once.
-    fn take(&self, id: &ScopeId) -> Vec<Known<Frame>> {
+    fn recollect(&self, origin: usize, id: &ScopeId) -> Recollection {
         let mut inner = lock(&self.inner);
+        let is_of_another = inner.read.of_another.contains(id) || self.identities.has_moved(origin);
         let mut known = inner.read.loaded.remove(id).unwrap_or_default();
         let now = inner.now.now;
         let since = now.saturating_duration_since(inner.read_at);
@@ -413,7 +376,7 @@ impl State {
             }
             _ => true,
         });
-        known
+        Recollection { known, is_of_another }
     }
 }
 
@@ -422,23 +385,19 @@ impl LastKnownGood for State {
         let id = self.identities.of(key, origin)?;
         {
             let inner = &mut *lock(&self.inner);
-            for id in [Some(id.clone()), self.identities.former(key, origin)].into_iter().flatten() {
-                if inner.store.is_none() {
-                    inner.unread.insert(id.clone());
-                }
-                inner.asked.insert(id);
+            inner.asked.insert(id.clone());
+            if inner.store.is_none() {
+                inner.unread.insert(id.clone());
             }
         }
-        Some(self.recollect(key, origin, id))
+        Some(self.recollect(origin, &id))
     }
 
     fn dropped(&self, scope: Arc<Scope>) {
         let Some(id) = self.identities.of(&scope.key, scope.origin()) else { return };
         let inner = &mut *lock(&self.inner);
-        for id in [Some(id), self.identities.former(&scope.key, scope.origin())].into_iter().flatten() {
-            inner.asked.remove(&id);
-            inner.unread.remove(&id);
-        }
+        inner.asked.remove(&id);
+        inner.unread.remove(&id);
         // Of more, what is kept is there until nobody has asked for it for long.
         if inner.dropped.len() < DROPPED {
             inner.dropped.push(scope);

@@ -23,10 +23,6 @@ pub(crate) struct Read {
     pub(crate) loaded: HashMap<ScopeId, Vec<Known<Frame>>>,
     /// Since when nobody said that it is so, in seconds since 1970.
     pub(crate) since: HashMap<ScopeId, u64>,
-    /// When each was in use last, in seconds since 1970.
-    pub(crate) used: HashMap<ScopeId, u64>,
-    /// Those of them that only others knew.
-    pub(crate) learned: HashSet<ScopeId>,
     /// What not only those said who would now.
     pub(crate) of_another: HashSet<ScopeId>,
     /// The origins of the configuration that any of it came from, by position.
@@ -66,14 +62,13 @@ impl Read {
         let bodies = read.bodies(all.bodies, &mut saver.bodies);
         let runs = read.runs(all.runs, all.revision, at, saver);
         read.known(all.known, &runs, (&scopes, &bodies), at, saver);
-        let (origins, former) = (identities.whose_all(), identities.whose_former());
+        let origins = identities.whose_all();
         let of_another = scopes.iter().filter(|(_, record)| {
             let origin = origins.get(&record.whose);
             origin.is_some_and(|origin| identities.is_of_another(*origin, &record.said_by))
         });
         read.of_another = of_another.map(|(id, _)| id.clone()).collect();
         read.of_another.iter().for_each(|id| saver.scopes.mix(id));
-        let origins: BTreeMap<_, _> = former.into_iter().chain(origins).collect();
         let has = |id: &ScopeId| {
             let known = read.loaded.get(id).into_iter().flatten();
             known.into_iter().any(|known| matches!(known, Known::Present { .. }))
@@ -119,7 +114,6 @@ impl Read {
                 let value = seal(&key, &record);
                 saver.add(Op::Put(key, value));
             }
-            self.used.insert(id.clone(), record.used);
             self.since.insert(id, since);
         }
     }

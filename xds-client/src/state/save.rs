@@ -21,8 +21,7 @@ impl State {
         let Some(mut saver) = self.saver.borrow() else { return Ok(Saved { keys: 0, more: true }) };
         let Some(store) = self.store() else { return Ok(Saved::default()) };
         self.catch_up(scopes, now);
-        let is_renamed = self.rename(&mut saver, &*store, at)?;
-        let more = !is_renamed || saver.is_full() || !self.collect(&mut saver, &*store, scopes, at)?;
+        let more = saver.is_full() || !self.collect(&mut saver, &*store, scopes, at)?;
         let saved = saver.commit(&*store, at, more);
         drop(saver);
         if matches!(saved, Err(StoreError::Gone)) {

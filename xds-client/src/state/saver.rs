@@ -233,7 +233,7 @@ impl Saver {
     }
 
     /// Nothing is kept under a key any more, if anything is.
-    pub(crate) fn delete(&mut self, key: String) {
+    fn delete(&mut self, key: String) {
         self.note_gone(&key, None);
         self.aliases.set(&key, &[]);
         if !self.bodies.remove(&key) {
@@ -243,14 +243,6 @@ impl Saver {
             self.add(Op::Delete(scope.key()));
         }
         self.add(Op::Delete(key));
-    }
-
-    /// The same, and what is to be done for it, once that is to be.
-    pub(crate) fn delete_later(&mut self, key: String) -> Vec<Op> {
-        let (ops, bytes) = (self.ops.len(), self.bytes);
-        self.delete(key);
-        self.bytes = bytes;
-        self.ops.split_off(ops)
     }
 
     /// What is kept with an alias that is gone is kept without it: that it is gone itself nobody said.

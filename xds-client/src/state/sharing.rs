@@ -76,7 +76,8 @@ impl Sharing {
         };
         state.with_read(|read, asked, _| {
             for id in learned.iter().filter(|id| !asked.contains(*id)) {
-                read.forget(id);
+                read.loaded.remove(id);
+                read.since.remove(id);
             }
         });
     }
@@ -133,7 +134,7 @@ impl Sharing {
 fn learn(state: &State, learned: Read, at: Moment) -> Vec<ScopeId> {
     let mut ids = Vec::new();
     state.with_read(|read, asked, unread| {
-        let Read { loaded, since, used, mut origins, saved, of_another, .. } = learned;
+        let Read { loaded, since, mut origins, saved, of_another, .. } = learned;
         for (id, known) in loaded {
             if read.since.contains_key(&id) || read.loaded.contains_key(&id) {
                 continue;
@@ -144,8 +145,6 @@ fn learn(state: &State, learned: Read, at: Moment) -> Vec<ScopeId> {
             // The clock of who wrote it may be another.
             let since = since.get(&id).copied().unwrap_or(saved).min(at.seconds());
             read.since.insert(id.clone(), since);
-            read.used.insert(id.clone(), used.get(&id).copied().unwrap_or_default());
-            read.learned.insert(id.clone());
             if of_another.contains(&id) {
                 read.of_another.insert(id.clone());
             }

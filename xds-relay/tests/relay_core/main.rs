@@ -15,7 +15,6 @@ mod denied;
 mod drift;
 mod drift_hostile;
 mod drift_rounds;
-mod earlier_version;
 mod ends;
 mod errors;
 mod file_variants;

@@ -1,11 +1,7 @@
 //! What was known of an origin before its address changed: it is the origin's, by its name, and served until the server there has said
 //! what counts. Versions of one server mean nothing to another.
 
-use xds_relay::config::OriginKind;
-use xds_relay::relay_core::NodeGrouping;
-use xds_relay::state::{Identities, Memory, State};
-
-use crate::last_known_good::{keys, restarted, stale, text, world};
+use crate::last_known_good::{restarted, stale, text, world};
 use crate::support::*;
 
 const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
@@ -58,6 +54,7 @@ fn what_was_known_is_served_at_another_address_until_the_server_there_says_what_
         let (mut world, store) = restarted(upstream);
         other_server(&mut world);
         world.restart(0, &elsewhere(upstream), store.clone());
+        assert!(world.relays[0].core.state().unwrap().has_read(0), "{case}");
         let new = world.client(downstream, "n2");
         ask(&mut world, new);
         world.advance(SECOND);
@@ -180,51 +177,6 @@ fn what_another_server_said_while_the_relay_ran_is_asked_for_without_versions_af
             world.advance(60 * SECOND);
             assert_eq!(world.clients[client].bodies(CLUSTERS), ["1", "1"], "{protocol:?} {text}");
             is_told_no_version(&mut world, &text);
-        }
-    }
-}
-
-/// What it was told by until the address was none of that.
-pub(crate) fn former(config: &xds_relay::Config, grouping: &dyn NodeGrouping) -> Identities {
-    let origin = &config.origins[0];
-    let OriginKind::Server { servers, protocol } = &origin.kind else { panic!() };
-    let identity = format!("{} {} {} {:?}", origin.name, servers[0], protocol.as_str(), origin.xdstp);
-    Identities::new(vec![Some(identity)], grouping.identity(), format!("{:?}", config.node))
-}
-
-#[test]
-fn what_an_earlier_version_kept_by_address_is_served_and_kept_by_name() {
-    for protocol in [DELTA, SOTW] {
-        let mut world = World::of(&[protocol], &[&["a"]], "");
-        let store = Memory::default();
-        world.restart_with(0, &text(protocol), |config, grouping, now, wall| {
-            State::open(store.clone(), former(config, grouping), None, now, wall).unwrap()
-        });
-        for name in ["a", &member("a")] {
-            world.put(0, CLUSTERS, name, "1");
-        }
-        let first = world.client(DELTA, "n1");
-        world.subscribe(first, CLUSTERS, &["*", GLOB]);
-        world.advance(40 * SECOND);
-        let is_of_scope = |key: &String| ["/scope/", "/known/", "/body/"].iter().any(|part| key.contains(part));
-        let of_scopes = || keys(&store).into_iter().filter(is_of_scope).collect::<Vec<_>>();
-        let before = of_scopes();
-        world.set_up(0, false);
-        for text in [text(protocol), elsewhere(protocol)] {
-            world.restart(0, &text, store.clone());
-            assert!(world.relays[0].core.state().unwrap().has_read(0), "{protocol:?}");
-            world.connect(first, 0);
-            let new = world.client(DELTA, "n2");
-            world.subscribe(new, CLUSTERS, &["*", GLOB]);
-            world.advance(5 * SECOND);
-            let held = ["a@1".to_owned(), format!("{}@1", member("a"))];
-            assert_eq!(world.clients[new].held(CLUSTERS), held, "{protocol:?} {text}");
-            let now = of_scopes();
-            // The version of a type goes with the address.
-            let lost = usize::from(protocol == SOTW && text == elsewhere(protocol));
-            assert_eq!(now.len(), before.len() - lost, "{protocol:?}: each is kept once: {before:?} {now:?}");
-            assert!(!now.iter().any(|key| before.contains(key)), "{protocol:?}: {before:?} {now:?}");
-            world.disconnect(new);
         }
     }
 }

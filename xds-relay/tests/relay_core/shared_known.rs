@@ -3,9 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use xds_relay::Config;
-use xds_relay::relay_core::{KnownSharing, NodeGrouping};
-use xds_relay::state::{Identities, Memory, Op, State, Store, identities, keys};
+use xds_relay::relay_core::KnownSharing;
+use xds_relay::state::{Memory, Op, State, Store, identities, keys};
 
 use crate::last_known_good::{keys as keys_in, text};
 use crate::support::replicas::Seat;
@@ -28,8 +27,6 @@ pub(crate) struct Sharers {
     sharings: Vec<KnownSharing>,
     /// What each keeps by itself.
     pub(crate) own: Vec<Memory>,
-    /// What tells the scopes of those that start.
-    pub(crate) identities: fn(&Config, &dyn NodeGrouping) -> Identities,
 }
 
 impl Sharers {
@@ -38,7 +35,7 @@ impl Sharers {
         world.origins.push(Origin::new());
         let (store, holder, text) = (Arc::default(), Arc::default(), text.to_owned());
         let (seats, sharings, own) = (Vec::new(), Vec::new(), Vec::new());
-        let mut sharers = Self { world, text, store, holder, seats, sharings, own, identities };
+        let mut sharers = Self { world, text, store, holder, seats, sharings, own };
         (0..relays).for_each(|_| sharers.start());
         sharers
     }
@@ -59,11 +56,10 @@ impl Sharers {
         let own = self.own[relay].clone();
         let sharing = &mut self.sharings[relay];
         let seat = Arc::new(self.seats[relay].clone());
-        let identities = self.identities;
         self.world.start(
             relay,
             &self.text,
-            Some(|config: &_, grouping: &dyn NodeGrouping, now, wall| {
+            Some(|config: &_, grouping: &_, now, wall| {
                 let keys = keys(config).unwrap();
                 let state = State::open(own, identities(config, grouping), keys.clone(), now, wall).unwrap();
                 *sharing = KnownSharing::new(seat, keys);
@@ -297,7 +293,7 @@ fn what_is_written_in_pieces_is_read_whole_wherever_it_ends() {
         sharers.world.put(0, CLUSTERS, "b", "2");
         sharers.advance(60);
         let seat = Seat::at(sharers.store.clone(), sharers.seats[0].holder.clone());
-        let config = Config::parse("relay.yaml", &sharers.text).unwrap();
+        let config = xds_relay::Config::parse("relay.yaml", &sharers.text).unwrap();
         let grouping = xds_relay::relay_core::ShareBy::new(config.share_by.clone().unwrap());
         let (now, wall) = (sharers.world.now, sharers.world.wall());
         let state = State::open(Memory::default(), identities(&config, &grouping), None, now, wall).unwrap();
