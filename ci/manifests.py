@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections import Counter
 
 import kubernetes_validate
 import yaml
@@ -12,6 +13,41 @@ VERSIONS = ["1.31", "1.37"]
 SECRETS = {"xds-relay-tls", "xds-relay-admin", "xds-relay-etcd"}
 # Services that are not of these manifests, by the labels of their pods.
 OTHERS = {"control-plane": {"app.kubernetes.io/name": "control-plane"}, "etcd": {"app.kubernetes.io/name": "etcd"}}
+# Who is at the other end of a connection, as policies name them. Whoever is none of these has no business with a relay.
+PEERS = {
+    "clients": {
+        "namespaceSelector": {"matchLabels": {"xds-relay/clients": "true"}},
+        "podSelector": {"matchLabels": {"xds-relay/client": "true"}},
+    },
+    "monitoring": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}},
+    "names": {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+        "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
+    },
+    "edge": {"podSelector": {"matchLabels": {"app.kubernetes.io/name": "xds-relay", "xds-relay/tier": "edge"}}},
+    "regional": {"podSelector": {"matchLabels": {"app.kubernetes.io/name": "xds-relay", "xds-relay/tier": "regional"}}},
+} | {name: {"podSelector": {"matchLabels": labels}} for name, labels in OTHERS.items()}
+# Who may connect to relays, and whom these may connect to, by the name of the policy.
+CLEAR = {"xds-relay": ["clients 18000", "to control-plane 18000", "to names 53"]}
+REPLICAS = {"xds-relay": [*CLEAR["xds-relay"], "monitoring 18001", "to etcd 2379"]}
+TREE = {
+    "xds-relay-edge": ["clients 18000", "monitoring 18001", "to regional 18000", "to names 53"],
+    "xds-relay-regional": ["edge 18000", "monitoring 18001", "to control-plane 18000", "to names 53"],
+}
+# What each file has to have, no less and no more: how many of which kind, and what its policies let by.
+RELAY = {"ServiceAccount": 1, "Service": 1, "Deployment": 1, "NetworkPolicy": 1, "ConfigMap": 1}
+SECURED = RELAY | {"PodMonitor": 1, "PodDisruptionBudget": 1}
+THERE = {
+    "base.yaml": (RELAY, CLEAR),
+    "single.yaml": (RELAY | {"PersistentVolumeClaim": 1}, CLEAR),
+    "replicas.yaml": (SECURED | {"ConfigMap": 2, "HorizontalPodAutoscaler": 1}, REPLICAS),
+    "tree.yaml": ({kind: 2 for kind in SECURED} | {"HorizontalPodAutoscaler": 1}, TREE),
+    "reader.yaml": ({"Role": 1, "RoleBinding": 1}, {}),
+    "xds-resources.yaml": ({"CustomResourceDefinition": 1}, {}),
+}
+ZONES = ["topology.kubernetes.io/zone", "kubernetes.io/hostname"]
+# `limits.streams` of a relay that says nothing of it.
+STREAMS = 50_000
 # Of kinds that Kubernetes has no schemas for: all the fields that there may be, as far as these manifests go.
 POD_MONITOR = {
     "selector": {"matchLabels": None},
@@ -70,6 +106,30 @@ def lets(policy, way, labels, port):
     return any(any(map(is_one, rule[way])) and port in [each["port"] for each in rule["ports"]] for rule in rules)
 
 
+def let_by(policy):
+    """All that a policy lets by, by names; of a peer that has none all that is said of it."""
+    def name(peer):
+        return next((name for name, known in PEERS.items() if known == peer), repr(peer))
+
+    def ports(rule):
+        return sorted({port["port"] for port in rule.get("ports", [{"port": "any"}])})
+    assert policy["policyTypes"] == ["Ingress", "Egress"], "what is not let by is cut off, both ways"
+    ways = [(rule, "", "from") for rule in policy["ingress"]] + [(rule, "to ", "to") for rule in policy["egress"]]
+    return sorted(f"{to}{name(peer)} {port}" for rule, to, way in ways for peer in rule.get(way, ["anybody"]) for port in ports(rule))
+
+
+def scales(spec, relay):
+    """An autoscaler by streams, with room on the others for those of a relay that goes while there are fewest."""
+    least, most = spec["minReplicas"], spec["maxReplicas"]
+    assert 3 <= least < most, f"{least} to {most}"
+    [metric] = spec["metrics"]
+    of = metric["pods"]
+    assert of["metric"] == {"name": "xds_relay_downstream_streams"} and of["target"]["type"] == "AverageValue", of
+    streams, average = relay.get("limits", {}).get("streams", STREAMS), int(of["target"]["averageValue"])
+    assert streams / 10 <= average and average * least / (least - 1) <= streams, f"{average} of {streams} streams"
+    assert spec["behavior"]["scaleDown"]["stabilizationWindowSeconds"] >= 600, "clients are moved for a lull"
+
+
 def one(documents, kind, labels=None, selector=lambda spec: spec["selector"]):
     found = [each for each in documents if each["kind"] == kind]
     if labels is not None:
@@ -78,7 +138,13 @@ def one(documents, kind, labels=None, selector=lambda spec: spec["selector"]):
     return found[0]["spec"]
 
 
-def fits(documents):
+def fits(file, documents):
+    kinds, policies = THERE[file]
+    there = Counter(each["kind"] for each in documents)
+    assert there == kinds, f"{file} has {dict(there)}, and not {kinds}"
+    lets_by = {each["metadata"]["name"]: let_by(each["spec"]) for each in documents if each["kind"] == "NetworkPolicy"}
+    assert lets_by == {name: sorted(by) for name, by in policies.items()}, f"{file} lets by {lets_by}"
+
     def policy_of(labels):
         return one(documents, "NetworkPolicy", labels, lambda spec: spec["podSelector"])
 
@@ -88,15 +154,19 @@ def fits(documents):
     for scaled in (each["spec"] for each in documents if each["kind"] == "HorizontalPodAutoscaler"):
         target = [each for each in deployments if each["metadata"]["name"] == scaled["scaleTargetRef"]["name"]]
         assert len(target) == 1 and "replicas" not in target[0]["spec"], "the autoscaler says how many there are"
+        scales(scaled, relay_of(documents, target[0]["spec"]["template"]["spec"]))
     for deployment in deployments:
         name, spec = deployment["metadata"]["name"], deployment["spec"]
         labels, pod = spec["template"]["metadata"]["labels"], spec["template"]["spec"]
         assert spec["selector"]["matchLabels"] == labels, name
         service = one(documents, "Service", labels, lambda spec: {"matchLabels": spec["selector"]})
         policy = policy_of(labels)
-        if spec.get("replicas", 2) > 1 and any(each["kind"] == "PodDisruptionBudget" for each in documents):
-            one(documents, "PodDisruptionBudget", labels)
-            assert all(each["labelSelector"]["matchLabels"] == labels for each in pod["topologySpreadConstraints"]), name
+        assert policy["podSelector"] == {"matchLabels": labels}, name
+        if "PodDisruptionBudget" in kinds:
+            assert one(documents, "PodDisruptionBudget", labels)["maxUnavailable"] == 1, name
+            spread = pod["topologySpreadConstraints"]
+            assert [each["topologyKey"] for each in spread] == ZONES, name
+            assert all(each["labelSelector"]["matchLabels"] == labels for each in spread), name
 
         # What Kubernetes calls restricted.
         [container] = pod["containers"]
@@ -123,12 +193,11 @@ def fits(documents):
         if claims:
             assert spec["replicas"] == 1 and spec["strategy"] == {"type": "Recreate"}, "a state is one relay's at a time"
 
-        config = mounts["/etc/xds-relay"]["configMap"]["name"]
-        [text] = [each["data"]["relay.yaml"] for each in documents
-                  if each["kind"] == "ConfigMap" and each["metadata"]["name"] == config]
-        relay = yaml.safe_load(text)
+        relay = relay_of(documents, pod)
         for file in files(relay):
             assert any(f"{file}/".startswith(f"{path}/") for path in mounts), f"{name}: {file} is mounted nowhere"
+        if relay.get("ready_when") == "last_known_good" and not claims:
+            assert relay["state"].get("last_known_good") == "shared", f"{name}: one that is new knows nothing, and is not ready"
         assert pod["terminationGracePeriodSeconds"] > seconds(relay["drain_delay"]) + seconds(relay["drain"]) + 1, name
         assert relay["listen"] == f"0.0.0.0:{ports['grpc-xds']}", name
         assert ("appProtocol" in service["ports"][0]) == ("tls" not in relay), "clear text, or not"
@@ -152,10 +221,20 @@ def fits(documents):
                 assert lets(policy_of(theirs), "from", labels, port), f"{address} does not let {name}"
 
 
+def relay_of(documents, pod):
+    """The relay.yaml of a pod."""
+    [container] = pod["containers"]
+    [mount] = [mount["name"] for mount in container["volumeMounts"] if mount["mountPath"] == "/etc/xds-relay"]
+    [config] = [volume["configMap"]["name"] for volume in pod["volumes"] if volume["name"] == mount]
+    [text] = [each["data"]["relay.yaml"] for each in documents if each["kind"] == "ConfigMap" and each["metadata"]["name"] == config]
+    return yaml.safe_load(text)
+
+
 for path in sys.argv[1:]:
     with open(path) as rendered:
         documents = list(yaml.safe_load_all(rendered))
     for document in documents:
         by_schema(document)
-    fits(documents)
-    print(f"{path.rsplit('/', 1)[1]}: {len(documents)} good")
+    file = path.rsplit("/", 1)[1]
+    fits(file, documents)
+    print(f"{file}: {len(documents)} good")

@@ -93,6 +93,8 @@ fn what_is_said_of_a_field_that_is_as_it_is_by_default_is_a_comment_too() {
     assert_eq!(bootstrap.config().log.as_str(), "info");
     let printed = bootstrap.to_string();
     assert!(printed.contains("# logging.path, line 9: "), "{printed}");
+    // The original asked each type's own service.
+    assert!(printed.contains("the control plane must speak ADS"), "{printed}");
     for note in bootstrap.notes() {
         let comment = format!("# {}, line {}: {}\n", note.field, note.line, note.text);
         assert_eq!(printed.matches(&comment).count(), 1, "{comment}{printed}");

@@ -132,7 +132,8 @@ fn origin(node: &Node, own: &OwnAddresses, config: &mut Config, notes: &mut Note
             Some(place) => node.refuse(rules::is_own(&text, &place)),
         }
     })?;
-    let remark = "it is asked by one aggregated stream (ADS) for those who share, and not by one for each type";
+    let remark = "it is asked by one aggregated stream (ADS) for those who share, and not by one for each type: the control plane \
+                  must speak ADS";
     notes.add(node, "origin_server", "origins", remark);
     let mut asked = Origin::server("origin", server);
     if let OriginKind::Server { protocol, .. } = &mut asked.kind {
