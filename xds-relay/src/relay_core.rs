@@ -2,6 +2,7 @@
 //! [`NodeGrouping`]'s; sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
 mod by_rules;
+mod by_size;
 mod client_look;
 mod client_node;
 mod client_parts;
