@@ -9,10 +9,15 @@ use crate::metrics::{Gauges, Metrics};
 use crate::relay_core::{DriftCheck, RolloutError};
 use crate::snapshot::{ConfigDump, Readiness};
 
-/// What the pages ask of a relay. But for [`Inspect::ready`], they are called on threads that may block.
+/// What the pages ask of a relay. But for the first two, they are called on threads that may block.
 pub trait Inspect: Send + Sync + 'static {
     /// Whether subscribers should come here.
     fn ready(&self) -> Readiness;
+
+    /// The same for who carries no token where one is wanted: without what is in the origins.
+    fn ready_in_brief(&self) -> Readiness {
+        self.ready()
+    }
 
     /// Everything the relay holds, of whom, and for whom.
     fn config_dump(&self) -> ConfigDump;

@@ -89,7 +89,7 @@ impl Relayed {
     ) -> Self {
         metrics.set(false, 0, 0);
         let words = format!("{keeper} has not answered yet, and nothing is known");
-        core.set_trouble(position, Some(Trouble { is_away: true, words }));
+        core.set_trouble(position, Some(Trouble { is_away: true, in_brief: words.clone(), words }));
         Self {
             core,
             name: origin.name.clone(),
@@ -138,7 +138,8 @@ impl Told for Relayed {
             _ => {}
         }
         self.said.clone_from(&words);
-        self.core.set_trouble(self.position, words.map(|words| Trouble { is_away: away.is_some(), words }));
+        let in_brief = standing.trouble_in_brief().unwrap_or_default();
+        self.core.set_trouble(self.position, words.map(|words| Trouble { is_away: away.is_some(), words, in_brief }));
     }
 
     fn refused(&mut self, values: u64) {

@@ -101,7 +101,7 @@ impl Follower {
             false => said_of_removal(gone),
         };
         tracing::error!(origin = %self.name, "{words}");
-        self.core.set_trouble(self.position, Some(Trouble { is_away, words }));
+        self.core.set_trouble(self.position, Some(Trouble { is_away, in_brief: words.clone(), words }));
     }
 
     fn bad(&self, error: &FileError, instead: &str) {
@@ -111,7 +111,8 @@ impl Follower {
         tracing::error!(origin = %self.name, "files are not good: {instead}");
         let lines: Vec<_> = error.lines().collect();
         let words = format!("files are not good, and {instead}: {}", lines.join("; "));
-        self.core.set_trouble(self.position, Some(Trouble { is_away: false, words }));
+        let in_brief = format!("files are not good, and {instead}: {}", error.count());
+        self.core.set_trouble(self.position, Some(Trouble { is_away: false, words, in_brief }));
     }
 }
 

@@ -84,6 +84,8 @@ pub(crate) struct Trouble {
     /// Whether it cannot be read.
     pub(crate) is_away: bool,
     pub(crate) words: String,
+    /// The same for who may not see what is in the origin, nor where it is.
+    pub(crate) in_brief: String,
 }
 
 impl RelayCore {

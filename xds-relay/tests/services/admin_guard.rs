@@ -63,6 +63,27 @@ async fn a_page_needs_a_token_and_health_does_not() {
     assert!(metrics.contains("xds_relay_downstream_denied_total{reason=\"admin\"} 18\n"), "{metrics}");
 }
 
+#[tokio::test]
+async fn what_is_wrong_in_files_is_told_to_who_may_see_what_is_in_them_and_to_others_how_much_is() {
+    for (admin, is_for_all) in [("{ address: 127.0.0.1:0, token: $tokens }", false), ("127.0.0.1:0", true)] {
+        let files = Files::new();
+        files.write("tokens", TOKEN);
+        // Nothing is known of what an origin has that had no files as the relay began.
+        let relay = relay(&files, admin).await;
+        let connect = async || TcpStream::connect(relay.admin.unwrap()).await.unwrap();
+        files.write("resources/secret-shop.yaml", "resources: [{}, 7]");
+        let mut answer = String::new();
+        while !answer.contains("secret-shop") {
+            answer = get(connect().await, "/readyz", Some(TOKEN)).await;
+            assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+        }
+        let to_others = get(connect().await, "/readyz", None).await;
+        assert!(to_others.starts_with("HTTP/1.1 503 ") && to_others.contains("origin \"files\""), "{to_others}");
+        assert_eq!(to_others.contains("secret-shop"), is_for_all, "{to_others}");
+        assert_eq!(to_others.ends_with("files are not good, and the last good state is kept: 2 errors\n"), !is_for_all);
+    }
+}
+
 /// What changes something, or costs an origin something.
 const CHANGES: [&str; 3] = ["/logging?level=trace", "/log_level/trace", "/api/v1/drift?origin=files"];
 
