@@ -15,7 +15,7 @@ use crate::content::Content;
 use crate::logging::Logging;
 use crate::metrics::{Gauges, Metrics};
 use crate::reached::Reached;
-use crate::relay_core::{DriftCheck, Found, RelayCore, RolloutError};
+use crate::relay_core::{DriftCheck, DriftError, Found, RelayCore, RolloutError};
 use crate::releases::Fields;
 use crate::reload::Reloads;
 use crate::snapshot::{ConfigDump, Readiness};
@@ -197,7 +197,7 @@ impl Inspect for Pages {
         true
     }
 
-    fn check_drift(&self, query: &DriftQuery) -> Option<DriftCheck> {
+    fn check_drift(&self, query: &DriftQuery) -> Result<DriftCheck, DriftError> {
         self.core.check_drift(query, Instant::now())
     }
 
