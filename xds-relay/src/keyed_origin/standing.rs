@@ -1,5 +1,6 @@
 //! How an origin is, for people.
 
+use super::refusal::Instead;
 use super::removals::said_of_removal;
 
 /// What is known of what an origin has.
@@ -23,6 +24,8 @@ pub(crate) struct Standing {
     pub(crate) away: Option<String>,
     /// How many values are refused, and the first of them.
     pub(crate) refused: (u64, Option<String>),
+    /// What there is instead of that.
+    pub(crate) instead: Option<Instead>,
     /// How many resources are gone and served all the same, until that is seen again.
     pub(crate) held_back: usize,
     pub(crate) known: Known,
@@ -67,8 +70,15 @@ impl Standing {
             (0, _) | (_, None) => None,
             (1, Some(_)) if !is_quoted => Some("a value is refused".to_owned()),
             (count, Some(_)) if !is_quoted => Some(format!("{count} values are refused")),
-            (1, Some(first)) => Some(format!("a value is refused: {first}")),
-            (count, Some(first)) => Some(format!("{count} values are refused, of {first} among them")),
+            (1, Some(first)) => Some(format!("a value is refused: {first}{}", self.last_good())),
+            (count, Some(first)) => {
+                Some(format!("{count} values are refused, of {first} among them{}", self.last_good()))
+            }
         }
+    }
+
+    fn last_good(&self) -> String {
+        let last_good = self.instead.as_ref().and_then(|instead| instead.last_good.as_ref());
+        last_good.map(|words| format!("; {words}")).unwrap_or_default()
     }
 }

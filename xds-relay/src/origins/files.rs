@@ -101,7 +101,7 @@ impl Follower {
             false => said_of_removal(gone),
         };
         tracing::error!(origin = %self.name, "{words}");
-        self.core.set_trouble(self.position, Some(Trouble { is_away, in_brief: words.clone(), words }));
+        self.core.set_trouble(self.position, Some(Trouble { is_away, in_brief: words.clone(), words, refused_since: None }));
     }
 
     fn bad(&self, error: &FileError, instead: &str) {
@@ -112,7 +112,7 @@ impl Follower {
         let lines: Vec<_> = error.lines().collect();
         let words = format!("files are not good, and {instead}: {}", lines.join("; "));
         let in_brief = format!("files are not good, and {instead}: {}", error.count());
-        self.core.set_trouble(self.position, Some(Trouble { is_away: false, words, in_brief }));
+        self.core.set_trouble(self.position, Some(Trouble { is_away: false, words, in_brief, refused_since: None }));
     }
 }
 
