@@ -30,8 +30,8 @@ pub use self::releases::{
     StageStatus,
 };
 pub use self::resources::{HeldResource, NameQuery, Named, ResourceQuery, ResourceRow, Resources, Wanting};
-pub(crate) use self::types::{any_of, is_type};
 pub use self::types::{NoType, short_types, type_url};
+pub(crate) use self::types::{any_of, is_type};
 pub use self::words::{query, short_time, short_type};
 pub use crate::snapshot::{ServerDump, UpstreamDump};
 

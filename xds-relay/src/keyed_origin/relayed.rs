@@ -90,7 +90,10 @@ impl Relayed {
     ) -> Self {
         metrics.set(false, 0, 0);
         let words = format!("{keeper} has not answered yet, and nothing is known");
-        core.set_trouble(position, Some(Trouble { is_away: true, in_brief: words.clone(), words, refused_since: None }));
+        core.set_trouble(
+            position,
+            Some(Trouble { is_away: true, in_brief: words.clone(), words, refused_since: None }),
+        );
         Self {
             core,
             name: origin.name.clone(),

@@ -111,7 +111,8 @@ impl Follower {
             false => said_of_removal(gone),
         };
         tracing::error!(origin = %self.name, "{words}");
-        self.core.set_trouble(self.position, Some(Trouble { is_away, in_brief: words.clone(), words, refused_since: None }));
+        self.core
+            .set_trouble(self.position, Some(Trouble { is_away, in_brief: words.clone(), words, refused_since: None }));
     }
 
     fn bad(&self, error: &FileError, instead: &str) {
@@ -154,7 +155,8 @@ mod tests {
         };
         let held = || {
             let metrics = core.metrics().render(&core.gauges());
-            let line = metrics.lines().find(|line| line.starts_with("xds_relay_file_origin_held_removals{origin=\"f\"} "));
+            let line =
+                metrics.lines().find(|line| line.starts_with("xds_relay_file_origin_held_removals{origin=\"f\"} "));
             line.and_then(|line| line.rsplit(' ').next()?.parse::<usize>().ok())
         };
         assert_eq!(held(), Some(0));

@@ -88,13 +88,18 @@ async fn what_is_wrong_in_files_is_told_to_who_may_see_what_is_in_them_and_to_ot
 #[tokio::test]
 async fn who_has_no_origin_asked_once_more_is_told_which_can_be() {
     let files = Files::new();
-    let origins = files.filled("[{ name: files, files: $resources }, { name: up, server: '127.0.0.1:1', authorities: [up] }]");
+    let origins =
+        files.filled("[{ name: files, files: $resources }, { name: up, server: '127.0.0.1:1', authorities: [up] }]");
     let relay = Running::start(&origins).await;
     let connect = async || TcpStream::connect(relay.admin.unwrap()).await.unwrap();
     for (query, status, words) in [
         ("", 400, "origin: expected the name of an origin, as in `?origin=NAME`"),
         ("?origin=nobody", 404, "it is not there: no origin is called `nobody`"),
-        ("?origin=files", 409, "origin `files` (files) is asked for nothing: the relay has all of it, and it cannot be compared"),
+        (
+            "?origin=files",
+            409,
+            "origin `files` (files) is asked for nothing: the relay has all of it, and it cannot be compared",
+        ),
     ] {
         let answer = asked(connect().await, "POST", &format!("/api/v1/drift{query}"), None).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");

@@ -276,9 +276,17 @@ async fn an_order_that_does_not_say_what_it_is_written_in_is_told_what_to_send()
     let order = "{\"order\": \"freeze\", \"by\": \"ann\", \"why\": \"a quiet weekend\"}";
     let form = "content-type: application/x-www-form-urlencoded";
     for (path, content_type, words) in [
-        ("/api/v1/orders", "", "an order is JSON and says so: expected `content-type: application/json` and, say, `{"),
-        ("/api/v1/orders", form, "an order is JSON and says so: expected `content-type: application/json` and, say, `{"),
-        ("/releases", "content-type: application/json", "Programs send their orders to /api/v1/orders, as application/json."),
+        ("/api/v1/orders", "", "an order is JSON and says so: expected `Content-Type: application/json` and, say, `{"),
+        (
+            "/api/v1/orders",
+            form,
+            "an order is JSON and says so: expected `Content-Type: application/json` and, say, `{",
+        ),
+        (
+            "/releases",
+            "content-type: application/json",
+            "Programs send their orders to /api/v1/orders, as application/json.",
+        ),
     ] {
         let stream = UnixStream::connect(directory.path().join("state/orders")).await.unwrap();
         let site = if path == "/releases" { "sec-fetch-site: same-origin" } else { "accept: */*" };

@@ -18,7 +18,9 @@ pub enum DriftError {
         askable: Askable,
     },
     /// All that it has is there: nobody else can be asked.
-    #[error("origin `{name}` ({kind}) is asked for nothing: the relay has all of it, and it cannot be compared; {askable}")]
+    #[error(
+        "origin `{name}` ({kind}) is asked for nothing: the relay has all of it, and it cannot be compared; {askable}"
+    )]
     NotAsked {
         /// Its name.
         name: String,
