@@ -174,7 +174,8 @@ where
     })
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::convert::Infallible;
     use std::net::SocketAddr;
