@@ -43,7 +43,7 @@ def a_client_has_what_objects_of_kubernetes_say(bed, client):
     kubernetes.apply("xdsresources", name_of(endpoints), spec=endpoints)
     until("requests reach the second backend", lambda: envoy.request() == "second")
     kubernetes.apply("xdsresources", name_of(endpoints), spec={**endpoints, "endpoints": "none"})
-    key = f"xdsresource/mesh/{name_of(endpoints)}/spec: refused, and its last good value stays"
+    key = f"xdsresource/mesh/{name_of(endpoints)}/spec: refused, and its last good value counts, with "
     for relay in (one, other):
         until("the log names the object", lambda relay=relay: key in relay.log.read_text())
     throughout("requests reach the second backend", lambda: envoy.request() == "second", 0.5)

@@ -266,7 +266,7 @@ impl Endpoint {
     }
 
     /// Has at most so many connections, together with all endpoints that have the same room, beside one of each
-    /// [pool](crate::upstream::Pool), which takes no room: one that there is no room for is not made, and who waits for it is told so, as
+    /// [pool](crate::upstream::Pool), and one that it is leaving, which take no room: one that there is no room for is not made, and who waits for it is told so, as
     /// where nobody answers.
     #[must_use]
     pub fn with_room(self, room: Arc<Quota>) -> Self {

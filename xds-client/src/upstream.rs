@@ -9,6 +9,7 @@ mod frames;
 mod go_away;
 mod heard;
 mod last_words;
+mod own;
 mod pool;
 
 use std::time::{Duration, Instant};

@@ -8,7 +8,7 @@ use std::{fmt, future::Future, io, sync::Arc, time::Duration};
 use axum::{
     Router,
     extract::{Query, State},
-    http::{StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -95,9 +95,13 @@ where
     L: Listener<Addr: fmt::Debug>,
 {
     let tokens = Tokens { access, relay: state.clone(), field: "admin.token" };
+    let ready = {
+        let access = tokens.access.clone();
+        move |State(pages): State<Pages>, headers: HeaderMap| async move { ready(&pages, access.lets_in(&headers)) }
+    };
     let router = to_who_is_let_in(pages(&tokens), tokens)
         .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready))
+        .route("/readyz", get(ready.clone()))
         .route("/ready", get(ready))
         .fallback(html::no_such_page)
         .layer(middleware::map_response(html::guard))
@@ -145,8 +149,10 @@ fn shown() -> Router<Pages> {
         .route("/api/v1/resource", get(answers::resource))
 }
 
-async fn ready(State(pages): State<Pages>) -> Response {
-    match pages.relay.ready() {
+/// Everybody is told, and what is in the origins only who is let in.
+fn ready(pages: &Pages, is_let_in: bool) -> Response {
+    let readiness = if is_let_in { pages.relay.ready() } else { pages.relay.ready_in_brief() };
+    match readiness {
         Readiness::Ready => "ready\n".into_response(),
         Readiness::NotReady(reason) => {
             (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")).into_response()

@@ -9,6 +9,7 @@ mod origins;
 mod release_diff;
 mod releases;
 mod resources;
+mod types;
 mod words;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub use self::releases::{
     StageStatus,
 };
 pub use self::resources::{HeldResource, NameQuery, Named, ResourceQuery, ResourceRow, Resources, Wanting};
+pub use self::types::{NoType, short_types, type_url};
+pub(crate) use self::types::{any_of, is_type};
 pub use self::words::{query, short_time, short_type};
 pub use crate::snapshot::{ServerDump, UpstreamDump};
 
@@ -90,11 +93,6 @@ impl ConfigState {
     fn is_all(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// Whether a type URL is what somebody calls it: itself or its end, such as `Cluster` or `cluster.v3.Cluster`.
-pub(crate) fn is_type(type_url: &str, end: &str) -> bool {
-    type_url.strip_suffix(end).is_some_and(|front| front.is_empty() || front.ends_with(['.', '/']))
 }
 
 /// The length of a page.

@@ -8,7 +8,7 @@ use crate::config::Config;
 pub(crate) struct Bounds {
     /// Connections of clients.
     pub(crate) connections: usize,
-    /// Connections to origins, beside one to each server, and another for load reports.
+    /// Connections to origins, beside two to each server, and two for load reports.
     pub(crate) upward: usize,
     /// Node groups, each of which is a stream to its origin.
     pub(crate) groups: usize,
@@ -32,8 +32,8 @@ impl Bounds {
         descriptors.map_or(none, |descriptors| Self::within(descriptors, config))
     }
 
-    /// Of what is not for clients half is for connections to origins. Each server has one, and one for load reports, whatever others take; of the
-    /// others half may be full of streams of node groups, and a quarter of load reports, so that some are left for what is not counted.
+    /// Of what is not for clients half is for connections to origins. Each server has one, and one that is being left, and as many for load
+    /// reports, whatever others take; of the others half may be full of streams of node groups, and a quarter of load reports, so that some are left for what is not counted.
     fn within(descriptors: u64, config: &Config) -> Self {
         let reserved = (descriptors / RESERVED_PART).max(RESERVED);
         let connections = number(descriptors.saturating_sub(reserved).max(1));
@@ -41,7 +41,7 @@ impl Bounds {
         let all: usize = config.origins.iter().map(servers).sum();
         let default_origin = config.origin(&config.default_origin);
         let pools = all + default_origin.map_or(0, servers);
-        let upward = number(reserved / 2).max(2 * pools) - pools;
+        let upward = number(reserved / 2).max(3 * pools) - 2 * pools;
         // A group may have a stream to each server of its origin.
         let with_servers = config.origins.iter().filter(|origin| servers(origin) > 0);
         let of_one = with_servers.map(|origin| origin.streams_per_connection.get() / servers(origin)).min();
@@ -107,7 +107,7 @@ mod tests {
                 let Bounds { connections, upward, groups, load_report_streams } = bounds;
                 let full = (groups * servers).div_ceil(streams) + load_report_streams.div_ceil(streams);
                 assert!(full <= upward, "{descriptors} {origins}: {bounds:?}");
-                let upward = upward + 2 * servers;
+                let upward = upward + 4 * servers;
                 assert!(
                     connections + upward + 16 <= usize::try_from(descriptors).unwrap(),
                     "{descriptors} {origins}: {bounds:?}"

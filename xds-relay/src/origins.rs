@@ -98,7 +98,7 @@ pub(crate) struct Connections {
     /// Those for load reports to the default origin: who does not read there holds up no resources.
     reports: Arc<[Pool]>,
     default_origin: usize,
-    /// For how many of them there is room, beside one of each pool.
+    /// For how many of them there is room, beside what is each pool's own.
     room: Arc<Quota>,
 }
 
@@ -112,7 +112,7 @@ impl Connections {
         Self::within(config, usize::MAX)
     }
 
-    /// At most so many, beside one to each server, and another for load reports.
+    /// At most so many, beside what is each server's own, and its own for load reports.
     ///
     /// # Errors
     /// As [`new`](Self::new).

@@ -15,7 +15,7 @@ use crate::content::Content;
 use crate::logging::Logging;
 use crate::metrics::{Gauges, Metrics};
 use crate::reached::Reached;
-use crate::relay_core::{DriftCheck, Found, RelayCore, RolloutError};
+use crate::relay_core::{DriftCheck, DriftError, Found, RelayCore, RolloutError};
 use crate::releases::Fields;
 use crate::reload::Reloads;
 use crate::snapshot::{ConfigDump, Readiness};
@@ -82,6 +82,19 @@ impl Pages {
         }
     }
 
+    fn ready_by(&self, of_core: fn(&RelayCore) -> Readiness) -> Readiness {
+        if self.draining.load(Ordering::Relaxed) {
+            return Readiness::NotReady("shutting down".to_owned());
+        }
+        if self.sent_elsewhere.load(Ordering::Relaxed) {
+            return Readiness::NotReady("as was said on the admin pages; POST /ready/true takes it back".to_owned());
+        }
+        match self.waits_for() {
+            Some(origins) => Readiness::NotReady(origins),
+            None => of_core(&self.core),
+        }
+    }
+
     /// The origins that must take a connection before clients come, in words.
     fn waits_for(&self) -> Option<String> {
         match self.ready_when {
@@ -99,16 +112,11 @@ impl Pages {
 
 impl Inspect for Pages {
     fn ready(&self) -> Readiness {
-        if self.draining.load(Ordering::Relaxed) {
-            return Readiness::NotReady("shutting down".to_owned());
-        }
-        if self.sent_elsewhere.load(Ordering::Relaxed) {
-            return Readiness::NotReady("as was said on the admin pages; POST /ready/true takes it back".to_owned());
-        }
-        match self.waits_for() {
-            Some(origins) => Readiness::NotReady(origins),
-            None => self.core.readiness(),
-        }
+        self.ready_by(RelayCore::readiness)
+    }
+
+    fn ready_in_brief(&self) -> Readiness {
+        self.ready_by(RelayCore::readiness_in_brief)
     }
 
     fn config_dump(&self) -> ConfigDump {
@@ -189,7 +197,7 @@ impl Inspect for Pages {
         true
     }
 
-    fn check_drift(&self, query: &DriftQuery) -> Option<DriftCheck> {
+    fn check_drift(&self, query: &DriftQuery) -> Result<DriftCheck, DriftError> {
         self.core.check_drift(query, Instant::now())
     }
 

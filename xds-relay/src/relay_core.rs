@@ -2,6 +2,7 @@
 //! [`NodeGrouping`]'s; sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
 mod by_rules;
+mod by_size;
 mod client_look;
 mod client_node;
 mod client_parts;
@@ -48,7 +49,7 @@ pub use self::client_use::ClientUse;
 pub use self::core::RelayCore;
 #[cfg(feature = "file-origin")]
 pub(crate) use self::core::Trouble;
-pub use self::drift::{DriftCheck, DriftRounds};
+pub use self::drift::{Askable, DriftCheck, DriftError, DriftRounds};
 pub use self::following::{Following, Heard};
 pub use self::identity::Identity;
 pub use self::known_sharing::KnownSharing;

@@ -1,11 +1,13 @@
 //! The subscribers that one stream has in scopes, as others than its own task see them.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::Instant;
 
 use slab::Slab;
+use xds_transport::client::name_size;
 use xdstp_cache::{SubscriberId, TypeUrl};
 
 use crate::federation::lock::lock;
@@ -66,12 +68,27 @@ impl View {
 
     /// How many bytes the names of a type take in requests that have so much room.
     pub fn size_in(&self, room: &Arc<RequestRoom>, type_url: &TypeUrl) -> usize {
-        let size = |(_, (of, part)): (usize, &(TypeUrl, Part))| {
-            let shares = of == type_url && part.scope.room.as_ref().is_some_and(|other| Arc::ptr_eq(other, room));
-            if shares { part.scope.size_of(part.id) } else { 0 }
-        };
-        let parts = lock(&self.parts).clone();
-        parts.iter().map(size).sum()
+        self.sharing(room, type_url).iter().map(|part| part.scope.size_of(part.id)).sum()
+    }
+
+    /// The same of all that several have together: what more than one of them wants counts once.
+    pub fn size_of_all<'a>(
+        views: impl IntoIterator<Item = &'a Self>,
+        room: &Arc<RequestRoom>,
+        type_url: &TypeUrl,
+    ) -> usize {
+        let mut all = HashSet::new();
+        for part in views.into_iter().flat_map(|view| view.sharing(room, type_url)) {
+            all.extend(part.scope.interests_of(part.id));
+        }
+        all.iter().map(|interest| name_size(interest.as_str())).sum()
+    }
+
+    fn sharing(&self, room: &Arc<RequestRoom>, type_url: &TypeUrl) -> Vec<Part> {
+        let shares = |part: &Part| part.scope.room.as_ref().is_some_and(|other| Arc::ptr_eq(other, room));
+        let parts = lock(&self.parts);
+        let of_type = parts.iter().map(|(_, part)| part).filter(|(of, _)| of == type_url);
+        of_type.map(|(_, part)| part).filter(|part| shares(part)).cloned().collect()
     }
 
     /// Why nothing can be said to who uses the routes: what it wants is of origins that cannot be reached since before

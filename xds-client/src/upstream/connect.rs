@@ -16,8 +16,8 @@ use tower::{BoxError, Service, ServiceExt, service_fn};
 use super::ended::chain;
 use super::heard::{Heard, Listening};
 use super::last_words::LastWords;
+use super::own::{Own, Stake};
 use crate::endpoint::Endpoint;
-use crate::federation::{Quota, Share};
 #[cfg(unix)]
 use crate::unix_address::UnixAddress;
 
@@ -29,8 +29,8 @@ pub(crate) type Connecting = Pin<Box<dyn Future<Output = Result<Connected, Strin
 pub(crate) struct Connected {
     pub(crate) channel: Channel,
     pub(super) heard: Heard,
-    /// Of those that there is room for, or its pool's own.
-    _room: Option<Arc<Share>>,
+    /// Among those of its pool, where these are counted.
+    _stake: Option<Arc<Stake>>,
 }
 
 /// Connects to `endpoint` by TCP, or to its unix socket, and speaks TLS if it says so.
@@ -44,13 +44,17 @@ pub(crate) fn to(endpoint: &Endpoint) -> Connecting {
     }
 }
 
-/// The same for a pool, as far as there is room. What is its `own` takes no room of others.
-pub(super) fn of_pool(endpoint: &Endpoint, own: &Arc<Quota>) -> Connecting {
+/// The same for a pool, as far as there is room for it beside what is the pool's `own`.
+pub(super) fn of_pool(endpoint: &Endpoint, own: &Arc<Own>) -> Connecting {
     let Some(room) = &endpoint.room else { return to(endpoint) };
-    match own.take().or_else(|_| room.take()) {
-        Ok(share) => {
+    match own.take(room) {
+        Ok(stake) => {
             let connecting = to(endpoint);
-            Box::pin(async move { Ok(Connected { _room: Some(Arc::new(share)), ..connecting.await? }) })
+            Box::pin(async move {
+                let connected = connecting.await?;
+                stake.connected(connected.heard.clone());
+                Ok(Connected { _stake: Some(Arc::new(stake)), ..connected })
+            })
         }
         Err(error) => Box::pin(async move { Err(error.to_string()) }),
     }
@@ -164,13 +168,14 @@ where
         let patience = endpoint.get_connect_timeout().unwrap_or(Duration::MAX);
         let channel = endpoint.connect_with_connector(once).await.map_err(|error| chain(&error))?;
         match tokio::time::timeout(patience, heard.settings()).await {
-            Ok(begun) => begun.map(|()| Connected { channel, heard, _room: None }),
+            Ok(begun) => begun.map(|()| Connected { channel, heard, _stake: None }),
             Err(_) => Err(format!("connected, but nobody spoke HTTP/2 within {patience:?}")),
         }
     })
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::convert::Infallible;
     use std::net::SocketAddr;
@@ -179,13 +184,17 @@ mod tests {
     use hyper_util::client::legacy::connect::dns::Name;
     use tokio::io::AsyncWriteExt as _;
     use tokio::net::TcpListener;
+    use tokio::sync::Notify;
 
     use super::*;
     use crate::Endpoint;
+    use crate::federation::Quota;
     use crate::upstream::Pool;
 
     /// What a server of HTTP/2 says first: settings, none.
     const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    /// That it takes no more streams.
+    const GO_AWAY: [u8; 17] = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
     /// A name that stands for another address from one moment to the next, as where servers are moved.
     #[tokio::test]
@@ -216,24 +225,43 @@ mod tests {
         }
     }
 
-    /// Whoever else takes all the room that there is.
-    #[tokio::test]
-    async fn one_connection_of_each_pool_takes_no_room_and_for_more_there_is_so_much() {
+    /// The address of a server of HTTP/2 that keeps each of its connections until it is told to say GOAWAY on all.
+    async fn server() -> (String, Arc<Notify>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
+        let (address, leave) = (listener.local_addr().unwrap().to_string(), Arc::new(Notify::new()));
+        let told = leave.clone();
         tokio::spawn(async move {
             let mut accepted = Vec::new();
             loop {
-                let (mut io, _) = listener.accept().await.unwrap();
-                io.write_all(&SETTINGS).await.unwrap();
-                accepted.push(io);
+                tokio::select! {
+                    io = listener.accept() => accepted.push(begun(io.unwrap().0).await),
+                    () = told.notified() => {
+                        for io in &mut accepted {
+                            let _ = io.write_all(&GO_AWAY).await;
+                        }
+                    }
+                }
             }
         });
+        (address, leave)
+    }
+
+    async fn begun(mut io: TcpStream) -> TcpStream {
+        io.write_all(&SETTINGS).await.unwrap();
+        io
+    }
+
+    fn with_room(address: &str, room: &Arc<Quota>) -> Endpoint {
+        let endpoint = Endpoint::new(address).unwrap().with_streams_per_connection(std::num::NonZeroUsize::MIN);
+        endpoint.with_room(room.clone())
+    }
+
+    /// Whoever else takes all the room that there is.
+    #[tokio::test]
+    async fn one_connection_of_each_pool_takes_no_room_and_for_more_there_is_so_much() {
+        let (address, _) = server().await;
         let room = Quota::new("connections", "connections to origins", 1);
-        let pool = || {
-            let endpoint = Endpoint::new(&address).unwrap().with_streams_per_connection(std::num::NonZeroUsize::MIN);
-            Pool::new(endpoint.with_room(room.clone()))
-        };
+        let pool = || Pool::new(with_room(&address, &room));
         let (greedy, other) = (pool(), pool());
         let first = greedy.place().await.unwrap();
         assert_eq!(room.used(), 0);
@@ -250,6 +278,36 @@ mod tests {
             drop(third.place().await.unwrap());
         }
         assert_eq!(room.used(), 1);
+        drop((first, second));
+    }
+
+    /// Places that are no streams of the pool keep their connections.
+    #[tokio::test]
+    async fn a_pool_that_leads_elsewhere_again_and_again_has_no_more_connections_than_there_is_room_for() {
+        let (address, _) = server().await;
+        let room = Quota::new("connections", "connections to origins", 2);
+        let pool = Pool::new(with_room(&address, &room));
+        let mut places = Vec::new();
+        for used in [0, 0, 1, 2] {
+            places.push(pool.place().await.unwrap());
+            assert_eq!(room.used(), used);
+            pool.lead_to(with_room(&address, &room));
+        }
+        let words = "more than 2 connections to origins";
+        assert_eq!(pool.place().await.err().map(|error| error.error).as_deref(), Some(words));
+        drop(places);
+        assert_eq!(room.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn after_goaway_there_is_another_connection_though_no_room_is_left_and_streams_go_on() {
+        let (address, leave) = server().await;
+        let room = Quota::new("connections", "connections to origins", 0);
+        let pool = Pool::new(with_room(&address, &room));
+        let first = pool.place().await.unwrap();
+        leave.notify_one();
+        first.left().await;
+        let second = pool.place().await.unwrap();
         drop((first, second));
     }
 }

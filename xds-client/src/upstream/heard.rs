@@ -92,6 +92,18 @@ impl Heard {
         self.lock().is_over()
     }
 
+    /// Resolves when it takes no more streams.
+    #[cfg(test)]
+    pub(super) async fn over(&self) {
+        loop {
+            let changed = self.0.changed.notified();
+            if self.is_over() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// What the origin said when it ended the connection.
     pub(super) fn go_away(&self) -> Option<GoAway> {
         self.lock().go_away.clone()

@@ -17,8 +17,8 @@ use super::Consumer;
 use super::connect::{self, Connected, Connecting};
 use super::drive::{self, Driver, now, random};
 use super::go_away::GoAway;
+use super::own::Own;
 use crate::endpoint::Endpoint;
-use crate::federation::Quota;
 
 /// How long a stream waits that has not what it is to carry.
 const UNSAID: Duration = Duration::from_secs(1);
@@ -37,6 +37,8 @@ pub(super) struct Target {
     /// Which server that is, of all that the pool has led to.
     pub(super) server: u64,
     shared: Arc<Shared>,
+    /// Of all connections of the pool.
+    own: Arc<Own>,
 }
 
 /// The connections to one endpoint.
@@ -75,18 +77,16 @@ pub(super) struct Departure {
 impl Pool {
     /// Connections to `endpoint`, made when there are streams.
     pub fn new(endpoint: Endpoint) -> Self {
-        let (to, own) = (endpoint.clone(), Quota::new("own", "connections of its own", 1));
-        Self::over(endpoint, move || connect::of_pool(&to, &own))
+        let own = Arc::new(Own::default());
+        let shared = Shared::counted(endpoint, &own);
+        Self(Arc::new(watch::Sender::new(Target { server: 0, shared, own })))
     }
 
-    /// The same over connections that `connect` makes.
+    /// The same over connections that `connect` makes, which are not counted.
+    #[cfg(test)]
     pub(super) fn over(endpoint: Endpoint, connect: impl Fn() -> Connecting + Send + Sync + 'static) -> Self {
-        let places = Places::new(endpoint.streams_per_connection.get(), endpoint.backoff.clone());
-        let state = State { places, waiting: VecDeque::new() };
-        let (returned, _) = watch::channel(());
-        let (endpoint, connect) = (Arc::new(endpoint), Box::new(connect));
-        let shared = Shared { endpoint, connect, state: Mutex::new(state), returned };
-        Self(Arc::new(watch::Sender::new(Target { server: 0, shared: Arc::new(shared) })))
+        let (shared, own) = (Shared::over(endpoint, connect), Arc::default());
+        Self(Arc::new(watch::Sender::new(Target { server: 0, shared, own })))
     }
 
     /// From now on connections are to another endpoint of the same server. Streams that the pool opened lose their connection, and are opened again
@@ -103,7 +103,7 @@ impl Pool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn lead_to(&self, endpoint: Endpoint) {
-        self.replace(&Self::new(endpoint), false);
+        self.lead(endpoint, false);
     }
 
     /// The same to another server, of which nothing is known by what the one before said: each stream asks it for all that is wanted
@@ -118,16 +118,27 @@ impl Pool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn lead_elsewhere(&self, endpoint: Endpoint) {
-        self.replace(&Self::new(endpoint), true);
+        self.lead(endpoint, true);
     }
 
-    /// Either, as another pool would.
-    pub(super) fn replace(&self, other: &Self, is_another_server: bool) {
-        let shared = other.current();
+    fn lead(&self, endpoint: Endpoint, is_another_server: bool) {
+        let own = self.0.borrow().own.clone();
+        self.replace(Shared::counted(endpoint, &own), is_another_server);
+    }
+
+    /// Has the pool lead where `shared` does.
+    fn replace(&self, shared: Arc<Shared>, is_another_server: bool) {
         self.0.send_modify(|target| {
+            target.own.leave();
             target.shared = shared;
             target.server += u64::from(is_another_server);
         });
+    }
+
+    /// The same as another pool does.
+    #[cfg(test)]
+    pub(super) fn lead_as(&self, other: &Self, is_another_server: bool) {
+        self.replace(other.current(), is_another_server);
     }
 
     fn current(&self) -> Arc<Shared> {
@@ -183,6 +194,19 @@ impl Pool {
 }
 
 impl Shared {
+    /// Over connections that are counted with its pool's `own`.
+    fn counted(endpoint: Endpoint, own: &Arc<Own>) -> Arc<Self> {
+        let (to, own) = (endpoint.clone(), own.clone());
+        Self::over(endpoint, move || connect::of_pool(&to, &own))
+    }
+
+    fn over(endpoint: Endpoint, connect: impl Fn() -> Connecting + Send + Sync + 'static) -> Arc<Self> {
+        let places = Places::new(endpoint.streams_per_connection.get(), endpoint.backoff.clone());
+        let state = Mutex::new(State { places, waiting: VecDeque::new() });
+        let (returned, _) = watch::channel(());
+        Arc::new(Self { endpoint: Arc::new(endpoint), connect: Box::new(connect), state, returned })
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -256,6 +280,12 @@ impl Place {
     /// What calls on it are to carry.
     pub fn credentials(&self) -> MetadataMap {
         (*self.credentials).clone()
+    }
+
+    /// Resolves when the connection takes no more streams.
+    #[cfg(test)]
+    pub(super) async fn left(&self) {
+        self.connected.heard.over().await;
     }
 
     /// The stream had its first response: the origin is there, and the next wait for it is short again.

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use super::look::{Pages, failed};
 use crate::api::DriftQuery;
+use crate::relay_core::DriftError;
 
 /// How often it is looked whether all was said.
 const LOOK: Duration = Duration::from_millis(100);
@@ -20,10 +21,8 @@ pub(super) async fn check(State(pages): State<Pages>, Query(query): Query<DriftQ
         return (StatusCode::TOO_MANY_REQUESTS, "an origin is being asked already\n").into_response();
     };
     let mut check = match pages.clone().look(move |relay| relay.check_drift(&query)).await {
-        Ok(Some(check)) => check,
-        Ok(None) => {
-            return (StatusCode::NOT_FOUND, "it is not there: no origin with streams has this name\n").into_response();
-        }
+        Ok(Ok(check)) => check,
+        Ok(Err(error)) => return (status_of(&error), format!("{error}\n")).into_response(),
         Err(response) => return response,
     };
     loop {
@@ -38,5 +37,13 @@ pub(super) async fn check(State(pages): State<Pages>, Query(query): Query<DriftQ
             Ok((going_on, None)) => check = going_on,
             Err(error) => return failed(&error.to_string()),
         }
+    }
+}
+
+fn status_of(error: &DriftError) -> StatusCode {
+    match error {
+        DriftError::NoName(_) => StatusCode::BAD_REQUEST,
+        DriftError::NoOrigin { .. } => StatusCode::NOT_FOUND,
+        DriftError::NotAsked { .. } => StatusCode::CONFLICT,
     }
 }

@@ -2,15 +2,15 @@
 
 use serde::Deserialize;
 
-use crate::api::is_type;
+use crate::api::{any_of, is_type};
 use crate::snapshot::ConfigDump;
 
 /// What of a dump somebody wants to see: the query of `/config_dump`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DumpFilter {
-    /// A type URL or its end: `Cluster`, `cluster.v3.Cluster`.
-    #[serde(rename = "type")]
+    /// A type URL or its end: `Cluster`, `cluster.v3.Cluster`; or a [short name](crate::api::type_url), where it is read.
+    #[serde(default, rename = "type", deserialize_with = "any_of")]
     pub type_url: Option<String>,
     /// A part of a name; the page is for people, so this one compares text.
     pub name: Option<String>,

@@ -6,13 +6,18 @@ use crate::api::{
 };
 use crate::config::LogFilter;
 use crate::metrics::{Gauges, Metrics};
-use crate::relay_core::{DriftCheck, RolloutError};
+use crate::relay_core::{Askable, DriftCheck, DriftError, RolloutError};
 use crate::snapshot::{ConfigDump, Readiness};
 
-/// What the pages ask of a relay. But for [`Inspect::ready`], they are called on threads that may block.
+/// What the pages ask of a relay. But for the first two, they are called on threads that may block.
 pub trait Inspect: Send + Sync + 'static {
     /// Whether subscribers should come here.
     fn ready(&self) -> Readiness;
+
+    /// The same for who carries no token where one is wanted: without what is in the origins.
+    fn ready_in_brief(&self) -> Readiness {
+        self.ready()
+    }
 
     /// Everything the relay holds, of whom, and for whom.
     fn config_dump(&self) -> ConfigDump;
@@ -86,10 +91,12 @@ pub trait Inspect: Send + Sync + 'static {
         false
     }
 
-    /// Has an origin asked once more, beside what is served of it: see [`Drifts`](crate::api::Drifts). None if there is no origin of that name that
-    /// can be.
-    fn check_drift(&self, _query: &DriftQuery) -> Option<DriftCheck> {
-        None
+    /// Has an origin asked once more, beside what is served of it: see [`Drifts`](crate::api::Drifts).
+    ///
+    /// # Errors
+    /// There is no origin of that name that can be.
+    fn check_drift(&self, query: &DriftQuery) -> Result<DriftCheck, DriftError> {
+        Err(DriftError::NoOrigin { name: query.origin.clone(), askable: Askable::default() })
     }
 
     /// The counters.

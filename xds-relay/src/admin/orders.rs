@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::rejection::JsonRejection;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -61,14 +62,14 @@ async fn order(
     State(pages): State<Pages>,
     ConnectInfo(shown): ConnectInfo<Shown>,
     headers: HeaderMap,
-    order: Result<Json<ReleaseOrder>, axum::extract::rejection::JsonRejection>,
+    order: Result<Json<ReleaseOrder>, JsonRejection>,
 ) -> Response {
     if let Some(refused) = from_a_browser(&headers) {
         return refused;
     }
     let order = match order {
         Ok(Json(order)) => order,
-        Err(error) => return (error.status(), format!("{}\n", error.body_text())).into_response(),
+        Err(error) => return (error.status(), format!("{}\n", unread(&error))).into_response(),
     };
     if let Err(problem) = check(&order) {
         return (StatusCode::BAD_REQUEST, format!("{problem}\n")).into_response();
@@ -80,6 +81,18 @@ async fn order(
     match done(pages, &shown, order, mark).await {
         Ok(done) => answer(done),
         Err(response) => response,
+    }
+}
+
+/// Why what was sent is no order.
+fn unread(error: &JsonRejection) -> String {
+    match error {
+        JsonRejection::MissingJsonContentType(_) => {
+            "an order is JSON and says so: expected `Content-Type: application/json` and, say, \
+             `{\"order\": \"freeze\", \"by\": \"ann\", \"why\": \"a quiet weekend\"}`"
+                .to_owned()
+        }
+        error => error.body_text(),
     }
 }
 

@@ -47,8 +47,8 @@ pub struct ClientQuery {
     pub search: Option<String>,
     /// In this state.
     pub state: Option<ClientState>,
-    /// That want something of this type: a type URL or its end.
-    #[serde(rename = "type")]
+    /// That want something of this type: a type URL or its end; or a [short name](super::type_url), where it is read.
+    #[serde(rename = "type", deserialize_with = "super::any_of")]
     pub type_url: Option<String>,
     /// Behind this one.
     pub after: Option<u64>,
@@ -101,8 +101,8 @@ pub struct ClientRow {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExplainQuery {
-    /// Of this type: a type URL.
-    #[serde(rename = "type")]
+    /// Of this type: a type URL, read as [what somebody calls it](super::type_url).
+    #[serde(rename = "type", deserialize_with = "super::types::one_if_any")]
     pub type_url: Option<String>,
     /// Why it has what it has of this name.
     pub name: Option<String>,

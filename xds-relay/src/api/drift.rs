@@ -10,8 +10,8 @@ use super::clients::ClientCounts;
 pub struct DriftQuery {
     /// Of the origin of this name.
     pub origin: String,
-    /// Of this type: a type URL or its end.
-    #[serde(rename = "type")]
+    /// Of this type: a type URL or its end; or a [short name](super::type_url), where it is read.
+    #[serde(rename = "type", deserialize_with = "super::any_of")]
     pub type_url: Option<String>,
     /// Of this authority, or this node group by its label.
     pub scope: Option<String>,

@@ -7,8 +7,8 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResourceQuery {
-    /// Of this type: a type URL or its end.
-    #[serde(rename = "type")]
+    /// Of this type: a type URL or its end; or a [short name](super::type_url), where it is read.
+    #[serde(rename = "type", deserialize_with = "super::any_of")]
     pub type_url: Option<String>,
     /// With this text in their names.
     pub search: Option<String>,
@@ -57,8 +57,8 @@ pub struct ResourceRow {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NameQuery {
-    /// The type URL.
-    #[serde(rename = "type")]
+    /// The type URL, read as [what somebody calls it](super::type_url).
+    #[serde(rename = "type", deserialize_with = "super::types::one")]
     pub type_url: String,
     /// The name.
     pub name: String,

@@ -152,6 +152,28 @@ fn a_value_that_is_not_good_leaves_the_last_good_one_until_the_key_goes() {
 }
 
 #[test]
+fn it_is_known_what_counts_instead_of_a_value_that_is_refused_and_since_when() {
+    let mut world = World::new();
+    world.commit(&[cluster("a", 1)]);
+    world.list();
+    assert_eq!(world.follower.instead(), None);
+    let since = world.now;
+    world.commit(&[Op::put(key("a"), "{")]);
+    world.told();
+    world.now += Duration::from_secs(60);
+    world.commit(&[Op::put(key("a"), "[")]);
+    world.told();
+    let instead = world.follower.instead().unwrap();
+    let words = "its last good value counts, with envoy.config.cluster.v3.Cluster `a` in version ";
+    assert!(instead.since == since && instead.last_good.as_ref().unwrap().starts_with(words), "{instead:?}");
+    // There is nothing that was good.
+    world.commit(&[cluster("a", 2), Op::put(key("b"), "{")]);
+    world.told();
+    let instead = world.follower.instead().unwrap();
+    assert_eq!((instead.since, instead.last_good), (world.now, None));
+}
+
+#[test]
 fn of_a_key_that_is_refused_the_log_has_the_origin_and_all_of_the_key() {
     let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default()).of("kv", "mesh/");
     let mut world = World { follower: Follower::new(Contents::new(reader), [""]), ..World::new() };

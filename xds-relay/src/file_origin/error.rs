@@ -89,6 +89,15 @@ impl FileError {
         all.take(MOST).chain((more > 0).then(|| format!("and {at_least}{more} others")))
     }
 
+    /// How many there are, in words.
+    pub(crate) fn count(&self) -> String {
+        match self.others.len() + 1 {
+            1 => "1 error".to_owned(),
+            count if count < MOST_KEPT => format!("{count} errors"),
+            count => format!("at least {count} errors"),
+        }
+    }
+
     fn line_of(&self) -> String {
         let mut line = self.file.display().to_string();
         for place in [self.line, self.column].into_iter().flatten() {

@@ -2,21 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::time::Instant;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use xdstp_cache::TypeUrl;
 use xdstp_client::federation::Held;
 use xdstp_client::state::{KeptChange, KeptValue, KeptValues};
-use xdstp_uri::ResourceName;
 
+use super::name::{Name, name_of, shown_name};
 use super::outline::{has_secret, outline};
+use super::refusal::{Instead, Refusal, last_good};
+use super::shown::shown;
 
 /// Of how many values of one change it is logged why they are refused.
 pub(super) const SAID: usize = 20;
-/// How long a reason is kept, in characters: it may quote what somebody wrote.
-const LONGEST: usize = 500;
-
 /// What is done to a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
@@ -72,13 +71,11 @@ struct Slot {
     /// The last value that was good.
     good: Option<Vec<Held>>,
     /// Why the value that it has is not.
-    refused: Option<String>,
+    refused: Option<Refusal>,
     /// What was in it before a restart, and cannot be read any more: it is there, and nobody is served it.
     lost: Vec<Name>,
 }
 
-/// A resource, with all its variants.
-pub(crate) type Name = (TypeUrl, ResourceName);
 /// The rank of a value, and its key.
 type Place = (String, String);
 
@@ -127,7 +124,7 @@ impl<R: Read> Contents<R> {
     }
 
     /// Reads what is put, and changes nothing. What is done last to a key counts.
-    pub(super) fn stage<'a>(&self, changes: impl IntoIterator<Item = &'a Change>) -> Staged {
+    pub(super) fn stage<'a>(&self, changes: impl IntoIterator<Item = &'a Change>, now: Instant) -> Staged {
         let last: BTreeMap<&str, &Change> = changes.into_iter().map(|change| (change.key(), change)).collect();
         let (mut slots, mut values) = (BTreeMap::new(), BTreeMap::new());
         for (key, change) in last {
@@ -149,7 +146,10 @@ impl<R: Read> Contents<R> {
                             values.insert(key.to_owned(), value);
                             (Some(held), None)
                         }
-                        Err(why) => (good, Some(shown(&why))),
+                        Err(why) => {
+                            let since = before.and_then(|slot| slot.refused.as_ref()).map_or(now, |was| was.since);
+                            (good, Some(Refusal { why: shown(&why), since }))
+                        }
                     };
                     Some(Slot { rank: rank.clone(), digest, good, refused, lost: Vec::new() })
                 }
@@ -243,17 +243,23 @@ impl<R: Read> Contents<R> {
         let (_, key) = place;
         match &slot.refused {
             None => done.changed = true,
-            Some(why) => {
+            Some(Refusal { why, .. }) => {
                 done.refused += 1;
                 self.refused += 1;
                 if done.refused <= SAID as u64 {
-                    let last = if slot.good.is_some() { "its last good value stays" } else { "it has none" };
+                    let last = self.last_good(&key, &slot);
+                    let last = last.unwrap_or_else(|| "nothing of it is served".to_owned());
                     let (origin, key) = (self.reader.origin(), self.reader.shown_key(&key));
                     tracing::error!(origin, "{key}: refused, and {last}: {why}");
                 }
             }
         }
         self.by_key.insert(key, slot);
+    }
+
+    fn last_good(&self, key: &str, slot: &Slot) -> Option<String> {
+        let all = slot.good.iter().flatten();
+        last_good(&all.filter(|held| self.counts(key, slot, &name_of(held))).collect::<Vec<_>>())
     }
 
     fn leave(&mut self, name: &Name, place: &Place) {
@@ -313,7 +319,7 @@ impl<R: Read> Contents<R> {
         let count = self.refused + contested as u64;
         if self.refused > 0 {
             let first = self.by_key.iter().find_map(|(key, slot)| Some((key, slot.refused.as_ref()?)));
-            return (count, first.map(|(key, why)| format!("{}: {why}", self.reader.shown_key(key))));
+            return (count, first.map(|(key, refusal)| format!("{}: {}", self.reader.shown_key(key), refusal.why)));
         }
         let first = self.contested.first().and_then(|name| {
             let mut places = self.of_name.get(name)?.iter().map(|(_, key)| self.reader.shown_key(key));
@@ -323,23 +329,28 @@ impl<R: Read> Contents<R> {
         (count, first)
     }
 
+    /// What there is instead of the first value that is refused.
+    pub(crate) fn instead(&self) -> Option<Instead> {
+        let mut refused = self.by_key.iter().filter_map(|(key, slot)| Some((key, slot, slot.refused.as_ref()?)));
+        let (key, slot, refusal) = refused.next()?;
+        Some(Instead { since: refusal.since, last_good: self.last_good(key, slot) })
+    }
+
     /// All that is served.
     pub(crate) fn held(&self) -> Vec<Held> {
         let all =
             self.by_key.iter().flat_map(|(key, slot)| slot.good.iter().flatten().map(move |held| (key, slot, held)));
-        let is_served = |key: &str, slot: &Slot, name: &Name| {
-            !self.contested.contains(name)
-                || self
-                    .of_name
-                    .get(name)
-                    .and_then(BTreeSet::first)
-                    .is_some_and(|(rank, first)| *rank == slot.rank && first == key)
-        };
         if self.contested.is_empty() {
             return all.map(|(_, _, held)| held.clone()).collect();
         }
-        let served = all.filter(|(key, slot, held)| is_served(key, slot, &name_of(held)));
+        let served = all.filter(|(key, slot, held)| self.counts(key, slot, &name_of(held)));
         served.map(|(_, _, held)| held.clone()).collect()
+    }
+
+    /// Whether a resource is served of this value, if it is in several.
+    fn counts(&self, key: &str, slot: &Slot, name: &Name) -> bool {
+        let is_first = |(rank, first): &Place| *rank == slot.rank && first == key;
+        !self.contested.contains(name) || self.of_name.get(name).and_then(BTreeSet::first).is_some_and(is_first)
     }
 }
 
@@ -362,42 +373,5 @@ impl Slot {
     /// Of the resources in its good value, each once: the variants of a name are together. So are those that were in it.
     fn names(&self) -> impl Iterator<Item = Name> {
         self.good.iter().flatten().map(name_of).chain(self.lost.iter().cloned()).collect::<BTreeSet<_>>().into_iter()
-    }
-}
-
-fn name_of((type_url, name, _): &Held) -> Name {
-    (type_url.clone(), name.clone())
-}
-
-/// A resource, for people.
-pub(super) fn shown_name((type_url, name): &Name) -> String {
-    let message_type = type_url.as_str().rsplit('/').next().unwrap_or_default();
-    shown(&format!("{message_type} `{}`", name.as_str()))
-}
-
-/// As much of a reason as fits a line, without what a terminal would obey.
-pub(crate) fn shown(why: &str) -> String {
-    let mut shown = String::new();
-    for c in why.chars().take(LONGEST) {
-        match c.is_control() {
-            true => shown.extend(c.escape_debug()),
-            false => shown.push(c),
-        }
-    }
-    if why.chars().nth(LONGEST).is_some() {
-        shown.push('…');
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reason_is_one_line_of_text_that_has_an_end() {
-        assert_eq!(shown("a `b`: \u{1b}[2J\nü"), "a `b`: \\u{1b}[2J\\nü");
-        assert_eq!(shown(&"ü".repeat(LONGEST)), "ü".repeat(LONGEST));
-        assert_eq!(shown(&"ü".repeat(LONGEST + 1)), "ü".repeat(LONGEST) + "…");
     }
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use xdstp_client::state::{KeptValue, State};
 
-use super::contents::{Read, Remembered, SAID, shown};
+use super::contents::{Read, Remembered, SAID};
 use super::follower::Follower;
 use super::outline::{has_secret, named};
 use super::relayed::{Teller, Told};
+use super::shown::shown;
 use crate::lock::lock;
 
 /// How long who has the keys may say nothing before what was known before a restart is served.

@@ -8,6 +8,7 @@ use xdstp_client::federation::Held;
 use xdstp_client::state::{KeptChange, KeptValues};
 
 use super::contents::{Change, Contents, Done, Read, Remembered};
+use super::refusal::Instead;
 use super::removals::Removals;
 use super::standing::Known;
 
@@ -133,7 +134,7 @@ impl<R: Read> Follower<R> {
 
     /// What was done in a part since, as one change.
     pub(crate) fn told(&mut self, part: &str, changes: &[Change], now: Instant) -> Next {
-        let mut staged = self.contents.stage(changes);
+        let mut staged = self.contents.stage(changes, now);
         let one_by_one = || Removals::one_by_one(self.one_by_one);
         let (removals, contents) = (self.removals.entry(part.to_owned()).or_insert_with(one_by_one), &self.contents);
         removals.retain(now, |name| contents.has(name));
@@ -180,6 +181,11 @@ impl<R: Read> Follower<R> {
     /// How many values are refused, or have what another one has, and the first of them.
     pub(crate) fn refused(&self) -> (u64, Option<String>) {
         self.contents.refused()
+    }
+
+    /// What there is instead of that.
+    pub(crate) fn instead(&self) -> Option<Instead> {
+        self.contents.instead()
     }
 
     /// How many resources are gone and served all the same.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::contents::Name;
+use super::name::Name;
 
 /// How long what removes much is held before it is listed again.
 pub(crate) const HELD: Duration = Duration::from_secs(30);

@@ -56,7 +56,8 @@ impl<T: Told> Teller<T> {
             refused => self.told.refused(refused),
         }
         let (refused, held_back) = (follower.refused(), follower.held_back());
-        let standing = Standing { keeper: self.keeper, away, refused, held_back, known: follower.known() };
+        let (instead, known) = (follower.instead(), follower.known());
+        let standing = Standing { keeper: self.keeper, away, refused, instead, held_back, known };
         if self.standing.as_ref() != Some(&standing) {
             self.told.standing(&standing);
             self.standing = Some(standing);
@@ -89,7 +90,10 @@ impl Relayed {
     ) -> Self {
         metrics.set(false, 0, 0);
         let words = format!("{keeper} has not answered yet, and nothing is known");
-        core.set_trouble(position, Some(Trouble { is_away: true, words }));
+        core.set_trouble(
+            position,
+            Some(Trouble { is_away: true, in_brief: words.clone(), words, refused_since: None }),
+        );
         Self {
             core,
             name: origin.name.clone(),
@@ -138,7 +142,10 @@ impl Told for Relayed {
             _ => {}
         }
         self.said.clone_from(&words);
-        self.core.set_trouble(self.position, words.map(|words| Trouble { is_away: away.is_some(), words }));
+        let in_brief = standing.trouble_in_brief().unwrap_or_default();
+        let (is_away, refused_since) = (away.is_some(), standing.instead.as_ref().map(|instead| instead.since));
+        let trouble = words.map(|words| Trouble { is_away, words, in_brief, refused_since });
+        self.core.set_trouble(self.position, trouble);
     }
 
     fn refused(&mut self, values: u64) {
@@ -151,6 +158,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::keyed_origin::logged::logged;
+    use crate::keyed_origin::refusal::Instead;
     use crate::metrics::Metrics;
     use crate::relay_core::EveryNode;
 
@@ -183,5 +191,11 @@ mod tests {
             let told = told.last_error.or(told.hint);
             assert_eq!(told, standing.trouble());
         }
+        let since = Instant::now();
+        let instead = Instead { since, last_good: Some("its last good value counts".to_owned()) };
+        relayed.standing(&Standing { instead: Some(instead), ..refused(None, 1) });
+        let told = core.status(since + std::time::Duration::from_secs(300)).origins[0].hint.clone();
+        let words = "a value is refused: k1: no; its last good value counts (refused for 5m)";
+        assert_eq!(told.as_deref(), Some(words));
     }
 }

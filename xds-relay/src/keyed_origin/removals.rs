@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use super::contents::{Name, shown_name};
 use super::losses::{HELD, Losses};
+use super::name::{Name, shown_name};
 
 /// The removals of what is told together: of a part of an origin, or of all of it.
 #[derive(Debug, Default)]

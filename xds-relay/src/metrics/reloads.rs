@@ -1,12 +1,13 @@
 //! What is counted of files that are read again.
 
-use prometheus::{IntCounterVec, IntGauge, Registry};
+use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
-use super::{Counter, Metrics, constant, counters, options, registered, signed};
+use super::{Counter, Metrics, constant, counters, gauges, options, registered, signed};
 
 #[derive(Debug)]
 pub(super) struct Reloads {
     files: IntCounterVec,
+    held: IntGaugeVec,
     config: IntCounterVec,
     config_waits: IntGauge,
 }
@@ -29,13 +30,21 @@ impl Reloads {
                 "Times the files of an origin were read.",
                 &["origin", "result"],
             ),
+            held: registered(
+                registry,
+                gauges(
+                    "file_origin_held_removals",
+                    "Resources that are gone from files, and served until that is so for a while.",
+                    &["origin"],
+                ),
+            ),
             config,
             config_waits: registered(registry, constant(IntGauge::with_opts(waits))),
         }
     }
 }
 
-/// What is counted of one file origin.
+/// What is told of one file origin.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReloadMetrics {
@@ -43,14 +52,23 @@ pub struct ReloadMetrics {
     pub ok: Counter,
     /// A file was bad; the last good state is served.
     pub failed: Counter,
+    held: IntGauge,
+}
+
+impl ReloadMetrics {
+    /// So many resources are gone from the files now, and served.
+    pub fn set_held(&self, held: usize) {
+        self.held.set(signed(held as u64));
+    }
 }
 
 impl Metrics {
-    /// The counters of a file origin.
+    /// The numbers of a file origin.
     #[must_use]
     pub fn reloads(&self, origin: &str) -> ReloadMetrics {
         let counter = |result: &str| Counter(self.reloads.files.with_label_values(&[origin, result]));
-        ReloadMetrics { ok: counter("ok"), failed: counter("failed") }
+        let held = self.reloads.held.with_label_values(&[origin]);
+        ReloadMetrics { ok: counter("ok"), failed: counter("failed"), held }
     }
 
     /// Another configuration was read, and counts, but for so many fields of it; or is not good.

@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::file_origin::{FileError, FileResource, Reading, Watch, directory_of, held};
 use crate::keyed_origin::{HELD, said_of_removal};
+use crate::metrics::ReloadMetrics;
 use crate::relay_core::{RelayCore, Trouble};
 
 /// All of them, watched while this lives.
@@ -29,6 +30,7 @@ struct Follower {
     core: Arc<RelayCore>,
     position: usize,
     name: String,
+    metrics: ReloadMetrics,
 }
 
 impl FileOrigins {
@@ -39,7 +41,7 @@ impl FileOrigins {
         for (position, origin) in config.origins.iter().enumerate() {
             let Some((directory, descriptors)) = origin.kind.files() else { continue };
             let directory = directory_of(config, origin, directory, descriptors)?;
-            let follower = Follower { core: core.clone(), position, name: origin.name.clone() };
+            let follower = Follower::new(core, position, &origin.name);
             let read = directory.resources();
             let is_empty = read.as_ref().is_ok_and(Vec::is_empty) && directory.has_no_files();
             // It may be where a volume is mounted in a moment: clients who come back are not told that all is gone.
@@ -72,7 +74,7 @@ impl FileOrigins {
     /// What is wrong with the first of which nothing is.
     pub(super) fn are_released(&self) -> Result<(), Error> {
         for Bad { follower, error } in &self.bad {
-            let Follower { core, position, name } = follower;
+            let Follower { core, position, name, .. } = follower;
             if !core.serves_releases_of(*position) {
                 return Err(Error::Origin { origin: name.clone(), reason: error.to_string() });
             }
@@ -86,8 +88,15 @@ impl FileOrigins {
 }
 
 impl Follower {
+    fn new(core: &Arc<RelayCore>, position: usize, name: &str) -> Self {
+        let metrics = core.metrics().reloads(name);
+        metrics.set_held(0);
+        Self { core: core.clone(), position, name: name.to_owned(), metrics }
+    }
+
     fn good(&self, resources: &[FileResource]) {
-        self.core.metrics().reloads(&self.name).ok.inc();
+        self.metrics.ok.inc();
+        self.metrics.set_held(0);
         tracing::info!(origin = %self.name, resources = resources.len(), "files changed");
         self.core.set_files(self.position, held(resources), Instant::now());
         self.core.set_trouble(self.position, None);
@@ -95,29 +104,34 @@ impl Follower {
 
     /// So many resources are gone, or there are no files as the relay starts.
     fn held(&self, gone: usize) {
+        self.metrics.set_held(gone);
         let is_away = gone == 0;
         let words = match is_away {
             true => format!("there are no files: that counts once it is so for {} s", HELD.as_secs()),
             false => said_of_removal(gone),
         };
         tracing::error!(origin = %self.name, "{words}");
-        self.core.set_trouble(self.position, Some(Trouble { is_away, words }));
+        self.core
+            .set_trouble(self.position, Some(Trouble { is_away, in_brief: words.clone(), words, refused_since: None }));
     }
 
     fn bad(&self, error: &FileError, instead: &str) {
-        self.core.metrics().reloads(&self.name).failed.inc();
+        self.metrics.failed.inc();
+        self.metrics.set_held(0);
         // What is said last stays in sight.
         error.lines().for_each(|line| tracing::error!(origin = %self.name, "{line}"));
         tracing::error!(origin = %self.name, "files are not good: {instead}");
         let lines: Vec<_> = error.lines().collect();
         let words = format!("files are not good, and {instead}: {}", lines.join("; "));
-        self.core.set_trouble(self.position, Some(Trouble { is_away: false, words }));
+        let in_brief = format!("files are not good, and {instead}: {}", error.count());
+        self.core.set_trouble(self.position, Some(Trouble { is_away: false, words, in_brief, refused_since: None }));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file_origin::{Descriptors, load};
     use crate::serve::Relay;
 
     #[tokio::test]
@@ -134,16 +148,31 @@ mod tests {
         let relay = Relay::bind(config).await.unwrap();
         let core = relay.core.clone();
         assert!(core.has_content(0));
-        let follower = Follower { core: core.clone(), position: 0, name: "f".to_owned() };
+        let follower = Follower::new(&core, 0, "f");
         let said = || {
             let status = core.origin_details(Instant::now()).origins.remove(0).status;
             status.last_error.or(status.hint).unwrap_or_default()
         };
+        let held = || {
+            let metrics = core.metrics().render(&core.gauges());
+            let line =
+                metrics.lines().find(|line| line.starts_with("xds_relay_file_origin_held_removals{origin=\"f\"} "));
+            line.and_then(|line| line.rsplit(' ').next()?.parse::<usize>().ok())
+        };
+        assert_eq!(held(), Some(0));
         follower.held(0);
-        assert_eq!(said(), "there are no files: that counts once it is so for 30 s");
+        assert_eq!((said().as_str(), held()), ("there are no files: that counts once it is so for 30 s", Some(0)));
+        let words = "12 resources are gone at once: they stay until that is so for 30 s";
         follower.held(12);
-        assert_eq!(said(), "12 resources are gone at once: they stay until that is so for 30 s");
+        assert_eq!((said().as_str(), held()), (words, Some(12)));
         follower.good(&[]);
-        assert_eq!(said(), "");
+        assert_eq!((said().as_str(), held()), ("", Some(0)));
+        // What is bad by then is not held, and all stays.
+        follower.held(12);
+        let bad = tempfile::tempdir().unwrap();
+        std::fs::write(bad.path().join("a.json"), "{").unwrap();
+        let error = load(bad.path(), &Descriptors::built_in().unwrap()).unwrap_err();
+        follower.bad(&error, "the last good state is kept");
+        assert_eq!(held(), Some(0));
     }
 }

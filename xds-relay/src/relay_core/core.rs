@@ -9,6 +9,7 @@ use xds_transport::RateLimit;
 use xds_transport::server::Settings;
 use xdstp_client::federation::{self, Authorities, Dial, Federation, Held, Interner, Origin, SnapshotOrigin};
 
+use crate::api::short_time;
 use crate::config::{Config, LIMITS, Limits, Unknown};
 use crate::file_content::FileContent;
 use crate::lock::lock;
@@ -84,6 +85,23 @@ pub(crate) struct Trouble {
     /// Whether it cannot be read.
     pub(crate) is_away: bool,
     pub(crate) words: String,
+    /// The same for who may not see what is in the origin, nor where it is.
+    pub(crate) in_brief: String,
+    /// Since when it is refused what is, of which the words tell.
+    pub(crate) refused_since: Option<Instant>,
+}
+
+impl Trouble {
+    /// The words, as they are true at that moment.
+    pub(crate) fn words_at(&self, now: Instant) -> String {
+        match self.refused_since {
+            None => self.words.clone(),
+            Some(since) => {
+                let seconds = now.saturating_duration_since(since).as_secs();
+                format!("{} (refused for {})", self.words, short_time(seconds))
+            }
+        }
+    }
 }
 
 impl RelayCore {

@@ -3,6 +3,7 @@
 mod asked;
 mod clients;
 mod compared;
+mod error;
 mod fresh;
 mod heard;
 mod rounds;
@@ -15,6 +16,7 @@ use xdstp_client::federation::Scope;
 
 use self::asked::Asked;
 use self::compared::Compared;
+pub use self::error::{Askable, DriftError};
 use self::heard::Room;
 pub use self::rounds::DriftRounds;
 pub(crate) use self::seen::DriftSeen;
@@ -42,19 +44,35 @@ pub struct DriftCheck {
 }
 
 impl RelayCore {
-    /// Asks an origin once more for what clients want of it now, on streams that know of nothing before. None if there is no such
-    /// origin, or it has no streams.
-    pub fn check_drift(self: &Arc<Self>, query: &DriftQuery, now: Instant) -> Option<DriftCheck> {
-        let (at, _, kind) = self.origins().into_iter().find(|(_, name, _)| *name == query.origin)?;
-        if kind.is_authoritative() {
-            return None;
-        }
+    /// Asks an origin once more for what clients want of it now, on streams that know of nothing before.
+    ///
+    /// # Errors
+    /// There is no such origin, or it has no streams.
+    pub fn check_drift(self: &Arc<Self>, query: &DriftQuery, now: Instant) -> Result<DriftCheck, DriftError> {
+        let at = self.origin_to_ask(&query.origin)?;
         let is_meant = |scope: &Arc<Scope>| {
             scope.origin() == at && query.scope.as_ref().is_none_or(|label| scope.key.to_string() == *label)
         };
         let mut scopes: Vec<_> = self.all_scopes().into_iter().filter(is_meant).collect();
         scopes.retain(|scope| scope.supply().is_some());
-        Some(self.check_scopes(query.origin.clone(), scopes, query.type_url.as_deref(), now))
+        Ok(self.check_scopes(query.origin.clone(), scopes, query.type_url.as_deref(), now))
+    }
+
+    /// The position of an origin that has streams.
+    fn origin_to_ask(&self, name: &str) -> Result<usize, DriftError> {
+        let all = self.origins();
+        let askable = || {
+            let with_streams = all.iter().filter(|(.., origin)| !origin.is_authoritative());
+            Askable(with_streams.map(|(_, name, _)| name.clone()).collect())
+        };
+        match all.iter().find(|(_, of, _)| of == name) {
+            Some((at, _, origin)) if !origin.is_authoritative() => Ok(*at),
+            Some((_, name, origin)) => {
+                Err(DriftError::NotAsked { name: name.clone(), kind: origin.kind(), askable: askable() })
+            }
+            None if name.is_empty() => Err(DriftError::NoName(askable())),
+            None => Err(DriftError::NoOrigin { name: name.to_owned(), askable: askable() }),
+        }
     }
 
     /// Asks an origin once more for what clients want of these scopes, or of one type of that: of no more of them than it bears.

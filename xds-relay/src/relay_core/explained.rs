@@ -82,7 +82,7 @@ impl RelayCore {
         explained.wanted_as = Some(as_asked(&wanted_as));
         explained.parameters = scope.key.selector().map(ToString::to_string);
         explained.scope = Some(scope.key.to_string());
-        explained.origin = self.origin_status(scope.origin(), std::slice::from_ref(&scope));
+        explained.origin = self.origin_status(scope.origin(), std::slice::from_ref(&scope), now);
         explained.own_name = (look.name != *name).then(|| look.name.to_string());
         explained.version = look.resource.as_ref().map(|resource| resource.version.to_string());
         (explained.known, explained.stale, explained.sent) = (look.is_known, look.stale, look.is_sent);

@@ -20,7 +20,7 @@ impl RelayCore {
     /// The origins, with the streams to each.
     pub fn origin_details(&self, now: Instant) -> Origins {
         let scopes = self.all_scopes();
-        let (statuses, _) = self.held(&scopes);
+        let (statuses, _) = self.held(&scopes, now);
         let of_origin = |(at, status): (usize, OriginStatus)| {
             let mut upstreams = upstreams(scopes.iter().filter(|scope| scope.origin() == at), now);
             upstreams.sort_by_key(|stream| stream.connected);
@@ -32,10 +32,14 @@ impl RelayCore {
     }
 
     /// How the origins are, by their positions, and how many resources of each type are held.
-    pub(crate) fn held(&self, scopes: &[Arc<Scope>]) -> (BTreeMap<usize, OriginStatus>, BTreeMap<TypeUrl, u64>) {
+    pub(crate) fn held(
+        &self,
+        scopes: &[Arc<Scope>],
+        now: Instant,
+    ) -> (BTreeMap<usize, OriginStatus>, BTreeMap<TypeUrl, u64>) {
         let all = self.names.there().into_iter();
         let mut origins: BTreeMap<usize, OriginStatus> =
-            all.filter_map(|(at, _)| Some((at, self.origin_status(at, scopes)?))).collect();
+            all.filter_map(|(at, _)| Some((at, self.origin_status(at, scopes, now)?))).collect();
         let mut resources: BTreeMap<TypeUrl, u64> = BTreeMap::new();
         let contents = self.contents();
         for scope in scopes {
@@ -66,7 +70,7 @@ impl RelayCore {
     }
 
     /// How an origin is, without what is held of it. `scopes` are those of it, or all.
-    pub(crate) fn origin_status(&self, at: usize, scopes: &[Arc<Scope>]) -> Option<OriginStatus> {
+    pub(crate) fn origin_status(&self, at: usize, scopes: &[Arc<Scope>], now: Instant) -> Option<OriginStatus> {
         let (name, origin) = (self.names.of(at)?, self.federation.origins().get(at)?.clone());
         let mut status = OriginStatus { name, kind: origin.kind().to_owned(), ..OriginStatus::default() };
         let mut streams = BTreeMap::new();
@@ -90,9 +94,10 @@ impl RelayCore {
             _ => OriginState::Partly,
         };
         if let Some(trouble) = lock(&self.troubles).get(&at) {
+            let words = trouble.words_at(now);
             match trouble.is_away {
-                true => (status.state, status.last_error) = (OriginState::Down, Some(trouble.words.clone())),
-                false => status.hint = Some(trouble.words.clone()),
+                true => (status.state, status.last_error) = (OriginState::Down, Some(words)),
+                false => status.hint = Some(words),
             }
         }
         Some(status)

@@ -8,7 +8,7 @@ use crate::relay_core::core::RelayCore;
 impl RelayCore {
     /// How the relay is, but for what is known of the program around it: how long it runs, and whether clients should come.
     pub fn status(&self, now: Instant) -> Status {
-        let (origins, resources) = self.held(&self.all_scopes());
+        let (origins, resources) = self.held(&self.all_scopes(), now);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             instance: self.instance(),

@@ -81,6 +81,14 @@ pub(crate) struct StreamEntry {
     _open: StreamGuard,
 }
 
+/// Whose use of something is one, where many use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CountedWith {
+    Client(u64),
+    /// That of this stream alone.
+    Nobody(u64),
+}
+
 #[derive(Default)]
 enum Ending {
     #[default]
@@ -117,6 +125,12 @@ impl StreamEntry {
     /// What its client uses up, where that is counted.
     pub(crate) fn client_use(&self) -> Option<&ClientUse> {
         self.outside.as_ref()?.client_use()
+    }
+
+    /// Who is counted together with whom, where this is the stream of a number: all streams of one client, and each that may be anybody's.
+    pub(crate) fn counted_with(&self, number: u64) -> CountedWith {
+        let of_one = self.client_use().filter(|client| !client.identity().is_this_machine());
+        of_one.map_or(CountedWith::Nobody(number), |client| CountedWith::Client(client.number()))
     }
 
     /// Another rule counts for its client: its own task looks at all that is asked for, which it may have been about to be.

@@ -1,5 +1,7 @@
 //! The streams that a relay serves: which there may be, and which must end.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -11,6 +13,7 @@ use xdstp_client::federation::{RequestRoom, Routes, Share, View};
 
 use crate::config::{ClientLimit, ClientLimits};
 use crate::lock::lock;
+use crate::relay_core::by_size::BySize;
 use crate::relay_core::client_use::ClientUse;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::identity::Identity;
@@ -157,18 +160,29 @@ impl RelayCore {
         }
     }
 
-    /// Ends streams that ask for most in requests that have so much room, until what they leave is as much as is lacking.
+    /// Ends streams of the clients that ask for most in requests that have so much room, until what they leave is as much as is lacking: of
+    /// each client the largest first.
     pub(crate) fn end_largest(&self, room: &Arc<RequestRoom>, type_url: &TypeUrl, mut lacking: usize) {
-        let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
-        let mut by_size: Vec<_> =
-            streams.into_iter().map(|stream| (stream.view.size_in(room, type_url), stream)).collect();
-        by_size.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
-        for (size, stream) in by_size {
-            if lacking == 0 || size == 0 {
-                break;
+        let streams = lock(&self.streams).clone();
+        let sized = streams.into_iter().map(|(number, stream)| (stream.view.size_in(room, type_url), number, stream));
+        let mut clients = BTreeMap::<_, Vec<_>>::new();
+        for (size, number, stream) in sized.filter(|(size, ..)| *size > 0) {
+            clients.entry(stream.counted_with(number)).or_default().push((size, stream));
+        }
+        let mut by_size = BySize::of(clients.into_values(), |streams| streams.iter().map(|(size, _)| size).sum());
+        let exactly = |streams: &Vec<(usize, Arc<StreamEntry>)>| match streams.as_slice() {
+            [(size, _)] => *size,
+            streams => View::size_of_all(streams.iter().map(|(_, stream)| &*stream.view), room, type_url),
+        };
+        while let Some(mut streams) = by_size.pop(exactly).filter(|_| lacking > 0) {
+            streams.sort_by_key(|(size, _)| Reverse(*size));
+            for (size, stream) in streams {
+                if lacking == 0 {
+                    break;
+                }
+                lacking = lacking.saturating_sub(size);
+                stream.refuse(room.error());
             }
-            lacking = lacking.saturating_sub(size);
-            stream.refuse(room.error());
         }
     }
 }

@@ -11,7 +11,7 @@ use xdstp_client::federation::{Held, Origin, Scope};
 
 use crate::lock::lock;
 use crate::metrics::Gauges;
-use crate::relay_core::core::RelayCore;
+use crate::relay_core::core::{RelayCore, Trouble};
 use crate::relay_core::origins_view::upstreams;
 use crate::relay_core::stream_entry::StreamEntry;
 use crate::snapshot::{
@@ -24,10 +24,19 @@ impl RelayCore {
     /// known. An origin of which all is served from a release needs not be there. One that cannot be reached does not count: there may be
     /// others, and what was received before is served without it.
     pub fn readiness(&self) -> Readiness {
+        self.readiness_by(|trouble| &trouble.words)
+    }
+
+    /// The same for who may not see what is in the origins.
+    pub(crate) fn readiness_in_brief(&self) -> Readiness {
+        self.readiness_by(|trouble| &trouble.in_brief)
+    }
+
+    fn readiness_by(&self, words: fn(&Trouble) -> &String) -> Readiness {
         if let Some(words) = self.unknown_releases() {
             return Readiness::NotReady(words);
         }
-        match self.not_ready_of(|position, _| !self.serves_all_of(position)) {
+        match self.missing(|position, _| !self.serves_all_of(position), words) {
             Some((origin, reason)) => Readiness::NotReady(format!("origin {origin:?}: {reason}")),
             None => Readiness::Ready,
         }
@@ -35,14 +44,22 @@ impl RelayCore {
 
     /// An origin that has not what it is to have from the start, and what is missing, of those at such positions with such names.
     pub(crate) fn not_ready_of(&self, is_meant: impl Fn(usize, &str) -> bool) -> Option<(String, String)> {
+        self.missing(is_meant, |trouble| &trouble.words)
+    }
+
+    fn missing(
+        &self,
+        is_meant: impl Fn(usize, &str) -> bool,
+        words: fn(&Trouble) -> &String,
+    ) -> Option<(String, String)> {
         let all = self.origins().into_iter().filter(|(position, name, _)| is_meant(*position, name));
-        all.into_iter().find_map(|(at, name, origin)| Some((name, self.with_trouble(at, origin.ready().err()?))))
+        all.into_iter().find_map(|(at, name, origin)| Some((name, self.with_trouble(at, origin.ready().err()?, words))))
     }
 
     /// What is missing of an origin, and why, if that is known.
-    fn with_trouble(&self, origin: usize, missing: String) -> String {
+    fn with_trouble(&self, origin: usize, missing: String, words: fn(&Trouble) -> &String) -> String {
         match lock(&self.troubles).get(&origin) {
-            Some(trouble) => format!("{missing}: {}", trouble.words),
+            Some(trouble) => format!("{missing}: {}", words(trouble)),
             None => missing,
         }
     }

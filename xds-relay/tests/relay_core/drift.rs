@@ -175,5 +175,9 @@ fn an_origin_that_cannot_be_asked_is_no_drift_and_said() {
     assert_eq!(drifts.scopes[0].unanswered, 1);
     assert_eq!(drifts.scopes[0].trouble.as_deref(), Some("refused"));
     let core = world.relays[0].core.clone();
-    assert!(core.check_drift(&DriftQuery::default(), world.now).is_none());
+    let error = core.check_drift(&DriftQuery::default(), world.now).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "origin: expected the name of an origin, as in `?origin=NAME`; those that can be asked: o0"
+    );
 }

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
+use std::time::Instant;
 
-use xds_relay::relay_core::{RelayCore, Routes, ServedStream};
+use xds_relay::relay_core::{ClientUse, Identity, RelayCore, Routes, ServedStream};
 use xds_transport::server::{Source, Stream, Tally};
 use xdstp_cache::{Interest, SubscriberId};
 
@@ -15,18 +16,24 @@ const WORDS: &str =
     "more than 917504 bytes of names in a request to the origin (limits.max_upstream_request_bytes of the relay)";
 
 #[derive(Default)]
-struct Outside(Mutex<Option<String>>);
+struct Outside {
+    refused: Mutex<Option<String>>,
+    of: Option<ClientUse>,
+}
 
 impl ServedStream for Outside {
     fn peer(&self) -> &str {
         ""
+    }
+    fn client_use(&self) -> Option<&ClientUse> {
+        self.of.as_ref()
     }
     fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
     fn end(&self, reason: &str) {
         panic!("{reason}");
     }
     fn refuse(&self, reason: &str) {
-        *self.0.lock().unwrap() = Some(reason.to_owned());
+        *self.refused.lock().unwrap() = Some(reason.to_owned());
     }
 }
 
@@ -38,7 +45,17 @@ struct Stranger {
 
 impl Stranger {
     fn new(core: &Arc<RelayCore>) -> Self {
-        let outside = Arc::<Outside>::default();
+        Self::with(core, Outside::default())
+    }
+
+    /// A stream of who comes from an address, or is on this machine.
+    fn of(core: &Arc<RelayCore>, identity: Identity) -> Self {
+        let of = Some(core.admit_client((identity, false), None, Instant::now()).unwrap());
+        Self::with(core, Outside { of, ..Outside::default() })
+    }
+
+    fn with(core: &Arc<RelayCore>, outside: Outside) -> Self {
+        let outside = Arc::new(outside);
         let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(outside.clone()));
         let id = routes.open(&ENDPOINTS.into());
         Self { outside, routes, id }
@@ -53,7 +70,7 @@ impl Stranger {
     }
 
     fn refused(&self) -> Option<String> {
-        self.outside.0.lock().unwrap().take()
+        self.outside.refused.lock().unwrap().take()
     }
 
     fn close(mut self) {
@@ -158,6 +175,43 @@ fn who_has_most_loses_when_there_is_no_room_for_others() {
     world.advance(SECOND);
     assert_eq!(world.clients[other].held(ENDPOINTS).len(), 1);
     assert_eq!(world.clients[client].held(ENDPOINTS).len(), 2);
+}
+
+/// Who of some streams with these names, of as many clients, is refused, where somebody wants one name more.
+fn refused_of<const N: usize>(streams: [(Identity, std::ops::Range<usize>); N]) -> [bool; N] {
+    let mut world = world(SOTW);
+    let core = world.relays[0].core.clone();
+    let mut streams = streams.map(|(identity, names)| (Stranger::of(&core, identity), names));
+    for (stream, names) in &mut streams {
+        assert_eq!(stream.ask(names.clone()), None);
+    }
+    world.settle();
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, ENDPOINTS, &[&endpoints("a", "one")]);
+    world.advance(SECOND);
+    streams.map(|(stream, _)| stream.refused().is_some())
+}
+
+fn from(last: u8) -> Identity {
+    Identity::of_address(std::net::Ipv4Addr::new(192, 0, 2, last).into())
+}
+
+#[test]
+fn who_has_most_on_many_streams_loses_and_of_these_the_largest() {
+    let refused = refused_of([(from(1), 0..3), (from(1), 3..7), (from(1), 7..10), (from(2), 10..MANY)]);
+    assert_eq!(refused, [false, true, false, false]);
+}
+
+#[test]
+fn what_many_behind_one_address_all_want_is_counted_once() {
+    let refused = refused_of([(from(1), 0..6), (from(1), 0..6), (from(1), 0..6), (from(2), 6..MANY)]);
+    assert_eq!(refused, [false, false, false, true]);
+}
+
+#[test]
+fn those_on_this_machine_may_be_many_and_each_is_alone() {
+    let refused = refused_of([(Identity::Local, 0..5), (Identity::Local, 5..10), (from(2), 10..MANY)]);
+    assert_eq!(refused, [false, false, true]);
 }
 
 /// What was asked for and given up makes room, over streams of the origin, too.

@@ -63,6 +63,50 @@ async fn a_page_needs_a_token_and_health_does_not() {
     assert!(metrics.contains("xds_relay_downstream_denied_total{reason=\"admin\"} 18\n"), "{metrics}");
 }
 
+#[tokio::test]
+async fn what_is_wrong_in_files_is_told_to_who_may_see_what_is_in_them_and_to_others_how_much_is() {
+    for (admin, is_for_all) in [("{ address: 127.0.0.1:0, token: $tokens }", false), ("127.0.0.1:0", true)] {
+        let files = Files::new();
+        files.write("tokens", TOKEN);
+        fs::remove_file(files.path("resources/a.yaml")).unwrap();
+        // Nothing is known of what an origin has that had no files as the relay began.
+        let relay = relay(&files, admin).await;
+        let connect = async || TcpStream::connect(relay.admin.unwrap()).await.unwrap();
+        files.write("resources/secret-shop.yaml", "resources: [{}, 7]");
+        let mut answer = String::new();
+        while !answer.contains("secret-shop") {
+            answer = get(connect().await, "/readyz", Some(TOKEN)).await;
+            assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+        }
+        let to_others = get(connect().await, "/readyz", None).await;
+        assert!(to_others.starts_with("HTTP/1.1 503 ") && to_others.contains("origin \"files\""), "{to_others}");
+        assert_eq!(to_others.contains("secret-shop"), is_for_all, "{to_others}");
+        assert_eq!(to_others.ends_with("files are not good, and the last good state is kept: 2 errors\n"), !is_for_all);
+    }
+}
+
+#[tokio::test]
+async fn who_has_no_origin_asked_once_more_is_told_which_can_be() {
+    let files = Files::new();
+    let origins =
+        files.filled("[{ name: files, files: $resources }, { name: up, server: '127.0.0.1:1', authorities: [up] }]");
+    let relay = Running::start(&origins).await;
+    let connect = async || TcpStream::connect(relay.admin.unwrap()).await.unwrap();
+    for (query, status, words) in [
+        ("", 400, "origin: expected the name of an origin, as in `?origin=NAME`"),
+        ("?origin=nobody", 404, "it is not there: no origin is called `nobody`"),
+        (
+            "?origin=files",
+            409,
+            "origin `files` (files) is asked for nothing: the relay has all of it, and it cannot be compared",
+        ),
+    ] {
+        let answer = asked(connect().await, "POST", &format!("/api/v1/drift{query}"), None).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        assert!(answer.ends_with(&format!("{words}; those that can be asked: up\n")), "{answer}");
+    }
+}
+
 /// What changes something, or costs an origin something.
 const CHANGES: [&str; 3] = ["/logging?level=trace", "/log_level/trace", "/api/v1/drift?origin=files"];
 
@@ -93,7 +137,8 @@ async fn a_token_for_writing_changes_and_sees_and_counts_anew_when_its_file_chan
         for path in CHANGES {
             let answer = asked(connect().await, "POST", path, Some(WRITER)).await;
             // A program's log is its own, and nothing asks that origin.
-            assert!(answer.starts_with("HTTP/1.1 404 "), "{admin} {path}: {answer}");
+            let status = if path.contains("drift") { "HTTP/1.1 409 " } else { "HTTP/1.1 404 " };
+            assert!(answer.starts_with(status), "{admin} {path}: {answer}");
             let reader = asked(connect().await, "POST", path, Some(TOKEN)).await;
             assert!(reader.starts_with("HTTP/1.1 403 "), "{admin} {path}: {reader}");
         }

@@ -129,6 +129,14 @@ async fn a_client_is_told_of_from_its_first_request_to_its_words_as_it_rejects()
     let none: Named = told(&relay, &format!("resource?type={CDS}&name=none")).await;
     assert_eq!((&none.held[0].row.version, none.held[0].wanted_by.len()), (&None, 1));
     let web: Named = told(&relay, &format!("resource?type={CDS}&name=web")).await;
+    for short in ["cluster", "Cluster", "cluster.v3.Cluster", "envoy.config.cluster.v3.Cluster"] {
+        let by_short: Named = told(&relay, &format!("resource?type={short}&name=web")).await;
+        assert_eq!(by_short.held.len(), web.held.len(), "{short}");
+        let listed: Resources = told(&relay, &format!("resources?type={short}")).await;
+        assert!(listed.resources.iter().any(|row| row.type_url == CDS), "{short}");
+    }
+    let (status, words) = page(&relay, "/api/v1/resource?type=clusterr&name=web").await;
+    assert!(status == 400 && words.contains("no type \"clusterr\": give a type URL or one of cluster, "), "{words}");
     assert_eq!(web.held[0].content.as_ref().unwrap()["name"], "web");
     let (status, _) = page(&relay, "/api/v1/clients/99").await;
     assert_eq!(status, 404);

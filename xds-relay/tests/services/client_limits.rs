@@ -1,8 +1,13 @@
 //! What one client may use up by the rule for it, over loopback: what it is told, what is counted and shown, and that others are
 //! none the worse.
 
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
 use prost::Message as _;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
 use xds_relay::api::{Client, ClientUses, Clients};
+use xds_relay::{Config, Relay};
 use xds_transport::wire::DeltaDiscoveryRequest;
 
 use crate::clients::{ONE, TWO, ask, node, open, relay, told};
@@ -114,6 +119,45 @@ async fn without_rules_who_comes_from_this_machine_is_counted_and_may_have_all()
     assert_eq!((uses.rule, uses.identity.as_str()), (None, "127.0.0.1"));
     assert_eq!((uses.limits["streams"].used, uses.limits["streams"].most), (2, None));
     assert!(html.contains("Counted as 127.0.0.1."), "{html}");
+}
+
+/// An address of this machine that is known to others, if it has one.
+fn own_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    // Nothing is sent.
+    socket.connect("198.51.100.1:9").ok()?;
+    socket.local_addr().ok().map(|address| address.ip()).filter(|address| !address.is_loopback())
+}
+
+/// Half of all that there may be: who connects by a loopback address may be many, and by another one is one.
+#[tokio::test]
+async fn without_rules_one_address_has_its_part_of_the_connections_and_others_have_the_rest() {
+    let Some(one) = own_address() else { return eprintln!("this machine has no address but loopback ones") };
+    let directory = tempfile::tempdir().unwrap();
+    limits::write(&directory.path().join("a.yaml"), "connect_timeout: 1s");
+    let origins = format!("[{{ name: mesh, files: '{}' }}]", directory.path().display());
+    let text = format!("listen: 0.0.0.0:0\nadmin: 127.0.0.1:0\norigins: {origins}\nlimits: {{ connections: 4 }}");
+    let relay = crate::Running::run(Relay::bind(Config::parse("relay.yaml", &text).unwrap()).await.unwrap());
+    let [one, other] = [one, IpAddr::from([127, 0, 0, 1])].map(|ip| SocketAddr::new(ip, relay.address.port()));
+    let served = async |address: SocketAddr| {
+        let mut call = call(address).await;
+        ask(&mut call, CLUSTERS, &["a"], "n").await;
+        assert_eq!(told(&mut call).await, ["+a"]);
+        call
+    };
+    let is_closed = async |mut io: TcpStream| in_time(io.read(&mut [0])).await.unwrap_or(0) == 0;
+
+    let _first = served(one).await;
+    let (idle_of_other, idle) = (TcpStream::connect(other).await.unwrap(), TcpStream::connect(one).await.unwrap());
+    // For who has his part his own makes room, though another is longer without a stream.
+    let _second = served(one).await;
+    assert!(is_closed(idle).await);
+    counted(&relay, "one_client", 0).await;
+    assert!(is_closed(TcpStream::connect(one).await.unwrap()).await);
+    counted(&relay, "one_client", 1).await;
+    let _of_other = served(other).await;
+    counted(&relay, "connections", 0).await;
+    assert!(idle_of_other.try_read(&mut [0]).is_err(), "it is open");
 }
 
 /// What a client of a node uses, by the API and by its page.

@@ -191,7 +191,8 @@ async fn lists_come_in_pages_and_what_is_not_there_is_said() {
         ("/clients/x", 400, ""),
         ("/clients?state=GONE", 400, "That cannot be asked"),
         ("/clients?sttae=SYNCED", 400, "sttae"),
-        ("/resource?type=x", 400, "name"),
+        ("/resource?type=x/y", 400, "name"),
+        ("/resource?type=x&name=y", 400, "no type &quot;x&quot;: give a type URL or one of cluster, "),
     ] {
         let (status, body) = page(&relay, path).await;
         assert_eq!(status, expected, "{path}: {body}");

@@ -151,6 +151,9 @@ async fn who_starts_before_it_may_ask_is_not_ready_and_then_serves_what_is_appli
     cluster.apply("resources: 5");
     let refused = "a value is refused: configmap/mesh/web/web.yaml: value:1:12: ";
     until(&relay, "/api/v1/status", |_, page| page.contains(refused)).await;
+    let (_, told) = page(&relay, "/api/v1/status").await;
+    let instead = "; its last good value counts, with envoy.config.cluster.v3.Cluster `web` in version ";
+    assert!(told.contains(instead) && told.contains(" (refused for "), "{told}");
     until(&relay, "/", |_, page| page.contains(refused)).await;
     until(&relay, "/metrics", |_, page| page.contains("xds_relay_kubernetes_origin_refused_values{origin=\"kube\"} 1"))
         .await;

@@ -269,6 +269,34 @@ async fn the_socket_of_orders_is_for_the_user_of_the_relay_alone() {
     assert!(!told.contains("orders"), "{told}");
 }
 
+#[tokio::test]
+async fn an_order_that_does_not_say_what_it_is_written_in_is_told_what_to_send() {
+    let directory = directory(&["a"]);
+    let _relay = start_with(directory.path(), "").await;
+    let order = "{\"order\": \"freeze\", \"by\": \"ann\", \"why\": \"a quiet weekend\"}";
+    let form = "content-type: application/x-www-form-urlencoded";
+    for (path, content_type, words) in [
+        ("/api/v1/orders", "", "an order is JSON and says so: expected `Content-Type: application/json` and, say, `{"),
+        (
+            "/api/v1/orders",
+            form,
+            "an order is JSON and says so: expected `Content-Type: application/json` and, say, `{",
+        ),
+        (
+            "/releases",
+            "content-type: application/json",
+            "Programs send their orders to /api/v1/orders, as application/json.",
+        ),
+    ] {
+        let stream = UnixStream::connect(directory.path().join("state/orders")).await.unwrap();
+        let site = if path == "/releases" { "sec-fetch-site: same-origin" } else { "accept: */*" };
+        let content_type = if content_type.is_empty() { "accept-language: en" } else { content_type };
+        let head = format!("POST {path} HTTP/1.1\r\n{content_type}\r\n{site}");
+        let (status, answer) = exchange(stream, &head, order).await;
+        assert!(status == 415 && answer.contains(words), "{path} {content_type}: {status} {answer}");
+    }
+}
+
 /// A form on a page, as a browser sends it.
 async fn press(directory: &Path, site: &str, form: &str) -> (u16, String) {
     let stream = UnixStream::connect(directory.join("state/orders")).await.unwrap();

@@ -200,6 +200,15 @@ pub(super) fn of_releases<T>(found: Result<T, Failure>) -> Result<T, Failure> {
     })
 }
 
+/// The same of an origin that is to be asked.
+pub(super) fn of_origin<T>(found: Result<T, Failure>) -> Result<T, Failure> {
+    found.map_err(|failure| {
+        let Failure::Refused { words, .. } = &failure else { return failure };
+        let why = ["HTTP 404: it is not there: ", "HTTP 409: "].iter().find_map(|before| words.strip_prefix(before));
+        why.map(str::to_owned).map_or(failure, Failure::Absent)
+    })
+}
+
 /// What it is that is no HTTP.
 fn no_http(answer: &[u8]) -> &'static str {
     if answer.starts_with(ALERT) {

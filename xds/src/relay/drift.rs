@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::Value;
 use xds_relay::api::{Drift, Drifts, ScopeDrift, short_type};
 
-use super::admin::{Admin, Failure, there};
+use super::admin::{Admin, of_origin};
 use super::text::columns;
 use super::{Done, Form, json};
 use crate::ask::{Verdict, type_url};
@@ -30,12 +30,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Write) -> Done {
     let query = [("origin", Some(&*args.origin)), ("type", args.type_url.as_deref()), ("scope", args.scope.as_deref())];
-    let Some(told) = there(admin.post::<Value>("drift", &query))? else {
-        return Err(Failure::Absent(format!(
-            "no origin is called {}, or it has no streams: one of files, say, has nothing else to be compared with",
-            args.origin
-        )));
-    };
+    let told = of_origin(admin.post::<Value>("drift", &query))?;
     let drifts: Drifts = serde_json::from_value(told.clone()).unwrap_or_default();
     match form {
         Form::Json => json(out, &told)?,

@@ -243,6 +243,11 @@ impl Scope {
         self.lock().cache.interests(id).map(|interest| name_size(interest.as_str())).sum()
     }
 
+    /// What a subscriber asked for.
+    pub(crate) fn interests_of(&self, id: SubscriberId) -> Vec<Interest> {
+        self.lock().cache.interests(id).collect()
+    }
+
     /// Whether anything was answered of a collection.
     pub(crate) fn is_known(&self, type_url: &TypeUrl, collection: &Interest) -> bool {
         self.lock().cache.is_known(type_url, collection)

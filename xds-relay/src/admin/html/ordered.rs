@@ -37,7 +37,7 @@ pub(in crate::admin) async fn order(
     }
     let Pressed { scope, mark, order, stage, to, by, why } = match form {
         Ok(Form(pressed)) => pressed,
-        Err(error) => return failure(error.status(), "It is not done", &error.body_text()),
+        Err(error) => return failure(error.status(), "It is not done", &unread(&error)),
     };
     let order = ReleaseOrder { scope: Some(scope), order, stage, by, why, to, instance: None };
     if let Err(problem) = check(&order) {
@@ -47,6 +47,18 @@ pub(in crate::admin) async fn order(
         Ok(Ok(_)) => Redirect::to("/releases").into_response(),
         Ok(Err(error)) => failure(why_not(&error), "It is not done", &error.to_string()),
         Err(response) => response,
+    }
+}
+
+/// Why what was sent is no form of these pages.
+fn unread(error: &FormRejection) -> String {
+    match error {
+        FormRejection::InvalidFormContentType(_) => {
+            "Expected a form of these pages (content-type: application/x-www-form-urlencoded). Programs send their \
+             orders to /api/v1/orders, as application/json."
+                .to_owned()
+        }
+        error => error.body_text(),
     }
 }
 

@@ -371,7 +371,7 @@ async fn where_connections_lead_elsewhere_streams_are_opened_there_at_once_and_n
     let mut left = before.accept(None, Manner::Answers).await;
     assert_eq!(left.streams().await, 3);
     let at = now();
-    before.pool.replace(&after.pool, false);
+    before.pool.lead_as(&after.pool, false);
     let mut taken = after.accept(None, Manner::Answers).await;
     assert_eq!(now(), at);
     assert_eq!(taken.streams().await, 3);
@@ -384,7 +384,7 @@ async fn where_connections_lead_elsewhere_streams_are_opened_there_at_once_and_n
     after.set_away(true);
     taken.cut();
     pass(60).await;
-    before.pool.replace(&last.pool, false);
+    before.pool.lead_as(&last.pool, false);
     assert_eq!(last.accept(None, Manner::Answers).await.streams().await, 4);
 }
 
@@ -395,8 +395,8 @@ async fn where_connections_lead_to_another_server_each_stream_is_told_so_once_an
     let mut left = before.accept(None, Manner::Answers).await;
     assert_eq!(left.streams().await, 1);
     // Both at once: the other way to reach it is no other server, and the server is one all the same.
-    before.pool.replace(&after.pool, true);
-    before.pool.replace(&after.pool, false);
+    before.pool.lead_as(&after.pool, true);
+    before.pool.lead_as(&after.pool, false);
     let mut taken = after.accept(None, Manner::Answers).await;
     assert_eq!(taken.streams().await, 1);
     let (_, told) = before.drivers.last_mut().unwrap();
