@@ -26,10 +26,14 @@ const NOT_THERE: &str = "an authority named, and told that it has nothing";
 
 /// How many resources a client that comes is sent.
 const RESOURCES: usize = 1_000;
-const ARRIVALS: [(Interest, &str, &str); 3] = [
-    (Interest::Glob, "a resource sent, of a glob", "and left"),
-    (Interest::EachName, "a resource sent, asked for by its name", "and left, one of names"),
-    (Interest::EachNameSotw, "a resource sent over SotW, by its name", "and left, one of names over SotW"),
+/// What it is sent and what it leaves, each with how much it may take.
+const ARRIVALS: [(Interest, [(&str, f64); 2]); 3] = [
+    (Interest::Glob, [("a resource sent, of a glob", 1_900.0), ("and left", 50.0)]),
+    (Interest::EachName, [("a resource sent, asked for by its name", 5_000.0), ("and left, one of names", 650.0)]),
+    (
+        Interest::EachNameSotw,
+        [("a resource sent over SotW, by its name", 15_500.0), ("and left, one of names over SotW", 700.0)],
+    ),
 ];
 
 fn main() -> ExitCode {
@@ -41,7 +45,7 @@ fn main() -> ExitCode {
             let mut greedy = Greedy::of(authorities);
             counter.count(NOT_THERE, authorities, authorities, || assert!(greedy.ask() > 0, "it is told"));
         }
-        for (interest, come, leave) in ARRIVALS {
+        for (interest, [(come, _), (leave, _)]) in ARRIVALS {
             arrive(counter, interest, come, leave);
         }
     });
@@ -54,6 +58,9 @@ fn main() -> ExitCode {
     let [few, many] = NAMED;
     let ratio = counts.of(NOT_THERE, many) / counts.of(NOT_THERE, few);
     goals.at_most(&format!("{NOT_THERE}: of {many} by of {few}"), ratio, 1.5);
+    for (what, goal) in ARRIVALS.iter().flat_map(|(_, parts)| parts) {
+        goals.at_most(&format!("instructions for {what}"), counts.of(what, RESOURCES), *goal);
+    }
     goals.exit_code()
 }
 
