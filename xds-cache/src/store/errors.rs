@@ -8,9 +8,10 @@ use crate::resource_error::Failure;
 use crate::store::list::Answer;
 use crate::store::tables::Store;
 
-/// The glob whose subscribers are told of an error.
-pub(crate) fn glob_of(name: &ResourceName) -> Option<ResourceName> {
-    if name.is_glob() { Some(name.clone()) } else { name.glob_parent() }
+/// The collection whose subscribers are told of an error.
+pub(crate) fn collection_of(name: &ResourceName) -> Option<Interest> {
+    let interest = Interest::from(name.clone());
+    if interest.is_collection() { Some(interest) } else { name.glob_parent().map(Interest::Name) }
 }
 
 impl<V> Store<V> {
@@ -30,7 +31,7 @@ impl<V> Store<V> {
             return None;
         }
         let failure = of.errors.remove(name)?;
-        if let Some(list) = glob_of(name).and_then(|glob| of.globs.get(&glob).copied()) {
+        if let Some(list) = collection_of(name).and_then(|collection| self.list_of(type_key, &collection)) {
             self.lists[list].failed.remove(&failure.seq);
             self.drop_list_if_unused(list);
         }
@@ -39,9 +40,11 @@ impl<V> Store<V> {
 
     /// Whether a relay has a reason to know about a name: somebody asked for it, or it is there.
     pub(crate) fn is_of_interest(&self, type_key: TypeKey, name: &ResourceName) -> bool {
-        let of = &self.types[type_key];
-        let directory =
-            if name.is_glob() { of.globs.get(name).copied() } else { self.collections_of(type_key, name)[1] };
+        let interest = Interest::from(name.clone());
+        let directory = match interest.is_collection() {
+            true => self.list_of(type_key, &interest),
+            false => self.collections_of(type_key, name)[1],
+        };
         self.slot_of(type_key, name).is_some()
             || directory.is_some_and(|list| {
                 let list = &self.lists[list];

@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use xdstp_cache::{Resource, TypeUrl};
+use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::client::command::Verdict;
+use crate::client::failure;
 use crate::client::selecting::{Selecting, Variants};
 use crate::client::session::absence::{Absences, Silence};
 use crate::client::session::held::{Held, Received};
@@ -30,6 +31,8 @@ pub(crate) struct Common {
     pub(crate) held: Held,
     /// What has an error that was told, and is not over.
     pub(crate) failed: BTreeSet<ResourceName>,
+    /// The wildcard and globs that this stream's origin does not send: what it sends without them says nothing of them.
+    withheld: BTreeSet<Interest>,
     pub(crate) unfinished: Unfinished,
     pub(crate) absences: Absences,
     /// The first request of this stream was sent.
@@ -54,6 +57,7 @@ impl Common {
             selecting,
             held: Held::default(),
             failed: BTreeSet::new(),
+            withheld: BTreeSet::new(),
             unfinished: Unfinished::default(),
             absences: Absences::new(silence),
             opened: false,
@@ -63,6 +67,7 @@ impl Common {
     /// The stream is gone: what is held stays, what was said and asked does not.
     pub(crate) fn disconnected(&mut self) {
         self.opened = false;
+        self.withheld.clear();
         self.absences.clear();
         self.wanted.forget_stream();
         self.unfinished.forget_stream();
@@ -96,6 +101,52 @@ impl Common {
     /// What a response says, or else time.
     pub(crate) fn update(&self, id: UpdateId) -> Update {
         Update::new(id, self.type_url.clone())
+    }
+
+    /// These errors came: what they withhold has no answer, and silence about it means nothing.
+    pub(crate) fn withhold(&mut self, errors: &[(ResourceName, ResourceError)]) {
+        for collection in errors.iter().filter_map(|(name, error)| failure::withheld(name, error)) {
+            if self.wanted.wish(&collection).is_some() {
+                self.wanted.take_back_answer(&collection);
+                self.withheld.insert(collection);
+            }
+        }
+    }
+
+    pub(crate) fn is_withheld(&self, collection: &Interest) -> bool {
+        self.withheld.contains(collection)
+    }
+
+    /// It is sent, or is not wanted any more.
+    pub(crate) fn end_withholding(&mut self, collection: &Interest) {
+        self.withheld.remove(collection);
+    }
+
+    /// Whether nothing but what is withheld covers a name: that it is missing says nothing.
+    pub(crate) fn is_of_withheld(&self, name: &ResourceName) -> bool {
+        !self.withheld.is_empty() && !self.wanted.covers_without(name, &self.withheld)
+    }
+
+    pub(crate) fn withholds(&self) -> bool {
+        !self.withheld.is_empty()
+    }
+
+    /// A resource came: the collection that this answers, if that is news on this stream. What is asked for by itself says nothing of
+    /// one that is withheld.
+    pub(crate) fn answer_by(&mut self, name: &ResourceName) -> Option<Interest> {
+        if self.withholds() {
+            if self.wanted.is_named(name) {
+                return None;
+            }
+            match name.glob_parent().map(Interest::Name).filter(|glob| self.wanted.wish(glob).is_some()) {
+                Some(glob) => self.end_withholding(&glob),
+                None if self.withheld.remove(&Interest::Wildcard) => {
+                    return self.wanted.answer(&Interest::Wildcard).then_some(Interest::Wildcard);
+                }
+                None => {}
+            }
+        }
+        self.wanted.answer_parent(name)
     }
 
     /// What is not wanted any more has no variant.

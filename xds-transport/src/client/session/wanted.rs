@@ -276,6 +276,13 @@ impl Wanted {
         !std::mem::replace(&mut wish.answered, true)
     }
 
+    /// It is not answered on this stream, whatever was said before.
+    pub(crate) fn take_back_answer(&mut self, interest: &Interest) {
+        if let Some(wish) = self.wish_mut(interest) {
+            (wish.answered, wish.waits_since) = (false, None);
+        }
+    }
+
     /// Some stream answered it: one of before.
     pub(crate) fn was_answered(&mut self, interest: &Interest) {
         if let Some(wish) = self.wish_mut(interest) {

@@ -38,7 +38,8 @@ impl Sotw {
             if !rule.full_state_in_sotw && !failed.error.is_transient() {
                 self.subscriber.refreshes.forget(failed.name);
             }
-            if !(rule.full_state_in_sotw && failed.beside && !failed.name.is_glob()) {
+            let is_collection = failed.name.is_glob() || failed.name.as_str() == "*";
+            if !(rule.full_state_in_sotw && failed.beside && !is_collection) {
                 transmit.push_error(Protocol::Sotw, self.wanted.spelling.of(failed.name), failed.error);
             }
             ControlFlow::Continue(())
