@@ -203,36 +203,6 @@ fn rule_118_a_glob_that_fails_no_more_is_told_as_empty_if_what_came_of_it_is_gon
 }
 
 #[test]
-fn rule_118_that_of_the_wildcard_takes_nothing_away_and_is_over_when_it_is_answered() {
-    for code in [ResourceError::NOT_FOUND, 7, 14] {
-        for mut world in [World::relay(), World::authoritative()] {
-            let [all, other] = ["*", "a"].map(|text| world.subscriber(&[text]));
-            let holds = world.subscriber(&["*"]);
-            world.bring(holds, "b", "1");
-            [all, other, holds].into_iter().for_each(|id| drop(world.pull(id)));
-            let mut woken = world.fail("*", code);
-            woken.sort();
-            assert_eq!(woken, [all, holds]);
-            for id in [all, holds] {
-                assert_eq!(world.pull(id), [""; 0], "{code}");
-                assert_eq!(world.errors(id), [format!("*:{code}")]);
-                assert_eq!((world.pull(id), world.errors(id)), (vec![], vec![]), "once");
-            }
-            assert_eq!((world.pull(other), world.errors(other)), (vec![], vec![]));
-            assert_eq!(world.fail("*", code), [], "it is known");
-            // Whoever is served a resource by its name says nothing of the wildcard.
-            world.put("a", "1");
-            assert_eq!(world.pull(all), ["a@1"]);
-            assert_eq!(world.cache.errors().count(), 1);
-            let later = world.subscriber(&["*"]);
-            assert_eq!((world.pull(later), world.errors(later)), (vec!["a@1".to_owned()], vec![format!("*:{code}")]));
-            world.answered("*");
-            assert_eq!(world.cache.errors().count(), 0);
-        }
-    }
-}
-
-#[test]
 fn a_relay_keeps_no_errors_that_nobody_asked_for() {
     let mut world = World::relay();
     world.fail("a", 7);
@@ -242,12 +212,6 @@ fn a_relay_keeps_no_errors_that_nobody_asked_for() {
     for text in ["a", MEMBER, GLOB, "*"] {
         world.fail(text, 7);
     }
-    assert_eq!(world.cache.errors().count(), 3, "nobody asked for all");
-    let all = world.subscriber(&["*"]);
-    world.fail("*", 7);
-    assert_eq!(world.cache.errors().count(), 4);
-    world.cache.close(all);
-    world.cache.evict(&world.of, &interest("*"), world.now);
     assert_eq!(world.cache.errors().count(), 3);
     world.cache.close(id);
     assert!(world.cache.is_known(&world.of, &interest("a")), "until it is evicted");
