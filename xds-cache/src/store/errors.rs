@@ -3,9 +3,9 @@
 use xdstp_uri::ResourceName;
 
 use crate::interest::Interest;
-use crate::keys::TypeKey;
+use crate::keys::{ListKey, TypeKey};
 use crate::resource_error::Failure;
-use crate::store::list::Answer;
+use crate::store::list::{Answer, List};
 use crate::store::tables::Store;
 
 /// The collection whose subscribers are told of an error.
@@ -36,6 +36,13 @@ impl<V> Store<V> {
             self.drop_list_if_unused(list);
         }
         Some(failure)
+    }
+
+    /// Whether a collection as a whole has an error.
+    pub(crate) fn is_refused(&self, list: ListKey) -> bool {
+        let List { failed, glob, type_key, .. } = &self.lists[list];
+        // Of the wildcard's list there is no other.
+        glob.as_ref().map_or(!failed.is_empty(), |glob| self.types[*type_key].errors.contains_key(glob))
     }
 
     /// Whether a relay has a reason to know about a name: somebody asked for it, or it is there.

@@ -146,6 +146,11 @@ impl Wanted {
         }
     }
 
+    /// Whether the origin was asked for it on this stream.
+    pub(crate) fn is_asked(&self, interest: &Interest) -> bool {
+        self.wish(interest).is_some_and(|wish| wish.asked > 0)
+    }
+
     /// A new stream: the origin was told nothing.
     pub(crate) fn forget_stream(&mut self) {
         self.leaving.clear();

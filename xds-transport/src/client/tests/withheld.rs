@@ -1,13 +1,10 @@
 //! The wildcard, or a glob as a whole, is refused: TP3 has that of globs, and relays say the same of `*`.
 
 use super::*;
+use crate::wire::Duration as WireDuration;
 
 fn failed(update: &Update) -> Vec<(&str, i32)> {
     update.errors.iter().map(|(name, error)| (name.as_str(), error.code)).collect()
-}
-
-fn complete(update: &Update) -> Vec<&str> {
-    update.complete.iter().map(Interest::as_str).collect()
 }
 
 /// Of a wildcard no error says what is in it; of a glob only that it does not exist.
@@ -101,4 +98,98 @@ fn rule_086_a_wildcard_that_was_refused_and_has_nothing_is_answered_by_an_empty_
     client.subscribe(CDS, &["*"]);
     let update = client.accept(&delta(CDS, "n3", &[("b", "1")], &[]));
     assert!(answered(&update).len() <= 1 && complete(&update).is_empty());
+}
+
+/// A refusal of something.
+fn refusal(nonce: &str, asked: &str, code: i32) -> DeltaDiscoveryResponse {
+    DeltaDiscoveryResponse { resource_errors: vec![error(asked, code)], ..delta(CDS, nonce, &[], &[]) }
+}
+
+const OTHER: &str = "xdstp://auth/envoy.config.cluster.v3.Cluster/dir/*?k=1";
+const OF_OTHER: &str = "xdstp://auth/envoy.config.cluster.v3.Cluster/dir/a?k=1";
+
+#[test]
+fn rule_118_a_glob_that_is_refused_says_nothing_of_another_whose_members_have_other_askers_too() {
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &[GLOB, MEMBER_A, OTHER]);
+    client.accept(&refusal("n1", OTHER, 7));
+    let update = client.accept(&delta(CDS, "n2", &[(MEMBER_A, "1")], &[]));
+    assert_eq!((answered(&update), failed(&update)), (vec![GLOB], vec![]));
+
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &[GLOB, MEMBER_A, OTHER]);
+    let full = sotw(CDS, "v1", "n1", &[(MEMBER_A, "1")]);
+    let update = client.accept(&DiscoveryResponse { resource_errors: vec![error(OTHER, 7)], ..full });
+    assert_eq!((answered(&update), complete(&update)), (vec![GLOB], vec![GLOB]));
+}
+
+#[test]
+fn rule_118_a_glob_is_refused_until_something_comes_that_nothing_else_asks_for() {
+    for also in [MEMBER_A, "*"] {
+        let mut client = Client::subscribed(Protocol::Delta, CDS, &[GLOB, also]);
+        client.accept(&refusal("n1", GLOB, 7));
+        let update = client.accept(&delta(CDS, "n2", &[(MEMBER_A, "1")], &[]));
+        assert!(!answered(&update).contains(&GLOB), "{also}");
+        let update = client.accept(&delta(CDS, "n3", &[(MEMBER_B, "1")], &[]));
+        assert_eq!(answered(&update).contains(&GLOB), also != "*", "{also}");
+        // A new stream is asked for all of it.
+        client.reconnect();
+        while client.poll().is_some() {}
+        let update = client.accept(&delta(CDS, "n1", &[(MEMBER_A, "1")], &[]));
+        assert!(answered(&update).contains(&GLOB), "{also}");
+    }
+}
+
+/// The error is of the collection as it is when the response is written.
+#[test]
+fn rule_118_what_comes_in_the_response_that_refuses_its_collection_is_no_answer() {
+    for (asked, member) in [("*", "a"), (GLOB, MEMBER_A)] {
+        let mut client = Client::subscribed(Protocol::Delta, CDS, &[asked]);
+        client.accept(&refusal("n1", asked, 14));
+        let both = delta(CDS, "n2", &[(member, "1")], &[]);
+        let update = client.accept(&DeltaDiscoveryResponse { resource_errors: vec![error(asked, 7)], ..both });
+        assert_eq!((changed_names(&update), failed(&update)), (vec![member], vec![(asked, 7)]));
+        assert_eq!((answered(&update), removed(&update)), (vec![], vec![]), "{asked}");
+        // That it lives on says nothing, either.
+        let mut beat = delta(CDS, "n3", &[(member, "1")], &[]);
+        (beat.resources[0].resource, beat.resources[0].ttl) = (None, Some(WireDuration { seconds: 9, nanos: 0 }));
+        assert_eq!(answered(&client.accept(&beat)), [""; 0], "{asked}");
+        let update = client.accept(&delta(CDS, "n4", &[(member, "2")], &[]));
+        assert_eq!(answered(&update), [asked]);
+    }
+}
+
+#[test]
+fn rule_118_over_sotw_a_full_state_that_repeats_what_is_held_does_not_end_a_refusal() {
+    for (asked, member) in [("*", "a"), (GLOB, MEMBER_A)] {
+        let mut client = Client::subscribed(Protocol::Sotw, CDS, &[asked]);
+        client.accept(&sotw(CDS, "v1", "n1", &[(member, "1")]));
+        let full = sotw(CDS, "v1", "n2", &[(member, "1")]);
+        client.accept(&DiscoveryResponse { resource_errors: vec![error(asked, 7)], ..full });
+        assert_eq!(answered(&client.accept(&sotw(CDS, "v2", "n3", &[(member, "1")]))), [""; 0], "{asked}");
+        assert_eq!(answered(&client.accept(&sotw(CDS, "v3", "n4", &[(member, "2")]))), [asked]);
+    }
+}
+
+#[test]
+fn rule_118_that_a_glob_does_not_exist_ends_its_refusal_and_what_is_held_of_it() {
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &[GLOB]);
+    client.accept(&delta(CDS, "n1", &[(MEMBER_A, "1")], &[]));
+    client.accept(&refusal("n2", GLOB, 14));
+    let update = client.accept(&refusal("n3", GLOB, 5));
+    assert_eq!((removed(&update), answered(&update)), (vec![MEMBER_A], vec![GLOB]));
+}
+
+/// The error of what was given up is none of what is asked for next.
+#[test]
+fn rule_118_a_refusal_that_is_older_than_the_request_withholds_nothing() {
+    for (asked, member) in [("*", "a"), (GLOB, MEMBER_A)] {
+        let mut client = Client::subscribed(Protocol::Delta, CDS, &[asked, "b"]);
+        client.unsubscribe(CDS, &[asked]);
+        while client.poll().is_some() {}
+        client.subscribe(CDS, &[asked, member]);
+        assert_eq!(answered(&client.accept(&refusal("n1", asked, 7))), [""; 0]);
+        while client.poll().is_some() {}
+        // What answers the request may be all that there is, and asked for otherwise, too.
+        let update = client.accept(&delta(CDS, "n2", &[(member, "1")], &[]));
+        assert_eq!(answered(&update), [asked]);
+    }
 }

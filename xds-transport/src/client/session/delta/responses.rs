@@ -38,21 +38,17 @@ impl Delta {
             && response.removed.is_empty()
             && response.errors.is_empty()
             && response.rejected.is_empty();
-        let ends_wildcard = empty && self.wildcards.end();
+        let errors = failure::read_all(response.errors);
+        // The error of the wildcard is an answer to who asked for it, as an empty response is.
+        let refuses = errors.iter().any(|(name, _)| name.as_str() == Interest::Wildcard.as_str());
+        let ends_wildcard = (empty || refuses) && self.wildcards.end() && empty;
         if self.common.wanted.is_empty() {
             self.acks.push_back(Ack { nonce: response.nonce, error: None });
             return Ok(None);
         }
-        let errors = failure::read_all(response.errors);
-        self.common.withhold(&errors);
-        if self.common.is_withheld(&Interest::Wildcard) {
-            let said = errors.iter().any(|(name, _)| name.as_str() == Interest::Wildcard.as_str());
-            if said {
-                // It is an answer to the request, as an empty one would be.
-                self.wildcards.end();
-            } else if empty {
-                self.common.end_withholding(&Interest::Wildcard);
-            }
+        self.common.withhold(id, &errors);
+        if ends_wildcard {
+            self.common.end_withholding(&Interest::Wildcard);
         }
         let mut incoming = Incoming::new(now, id, response.rejected, intern, &mut self.common);
         let update = &mut incoming.update;
@@ -98,7 +94,9 @@ impl Delta {
             }
             self.wildcards.answered();
         }
-        incoming.update.answered.extend(self.common.answer_by(&name));
+        // What was asked for by itself says nothing of a collection that is refused, nor does that something lives on.
+        let is_news = frame.is_some() && !self.asked.contains(&name);
+        incoming.update.answered.extend(self.common.answer_by(&name, incoming.update.id, is_news));
         let Some(frame) = frame else {
             match ttl {
                 Some(ttl) => incoming.heartbeats.push(name, Some(version.unwrap_or_else(|| "".into())), ttl),
@@ -107,10 +105,8 @@ impl Delta {
             }
             return;
         };
-        if !self.common.failed.is_empty() {
-            self.common.failed.remove(&name);
-            name.glob_parent().map(|glob| self.common.failed.remove(&glob));
-        }
+        self.common.failed.remove(&name);
+        self.common.end_glob_error(&name);
         let Arrived { name, resource, seen } = incoming.arrive(name, frame, version, ttl, &self.common);
         let update = &mut incoming.update;
         if let Some(seen) = seen {
@@ -203,7 +199,7 @@ impl Delta {
                 if self.common.wanted.wish(&interest).is_none() {
                     continue;
                 }
-                if !self.common.is_withheld(&interest) {
+                if failure::withheld(&name, &error).is_none() {
                     self.empty_glob(name.clone(), update);
                 }
             } else if !self.common.wanted.covers(&name) || self.common.wanted.was_left_before(&name, &error) {

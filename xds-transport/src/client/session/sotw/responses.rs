@@ -39,7 +39,7 @@ impl Sotw {
             self.left.retain(|interest| self.common.wanted.wish(interest).is_none());
         }
         let errors = failure::read_all(response.errors);
-        self.common.withhold(&errors);
+        self.common.withhold(id, &errors);
         let mut incoming = Incoming::new(now, id, response.rejected, intern, &mut self.common);
         let unread = incoming.refused.iter().filter_map(|name| ResourceName::parse(name).ok());
         self.doubted.extend(unread.filter(|name| self.common.wanted.covers(name)));
@@ -95,9 +95,10 @@ impl Sotw {
         self.left.remove(&interest);
         self.failing.remove(&name);
         let (failed, doubted) = (self.common.failed.remove(&name), self.doubted.remove(&name));
-        incoming.update.answered.extend(self.common.answer_by(&name));
         present.insert(name.clone());
+        let by = incoming.update.id;
         let Some(frame) = frame else {
+            incoming.update.answered.extend(self.common.answer_by(&name, by, false));
             match ttl {
                 Some(ttl) => incoming.heartbeats.push(name, None, ttl),
                 None => {
@@ -109,10 +110,11 @@ impl Sotw {
         };
         let Arrived { name, resource, seen } = incoming.arrive(name, frame, version, ttl, &self.common);
         let touched = seen.is_some();
+        incoming.update.answered.extend(self.common.answer_by(&name, by, recovers || !touched));
         // That it does not fail any more, or lives for ever now, is news.
         let mut over = failed || ttl.is_none() && touched && self.common.held.expires(&name);
-        if !self.common.failed.is_empty() && (recovers || !touched) {
-            over |= name.glob_parent().is_some_and(|glob| self.common.failed.remove(&glob));
+        if recovers || !touched {
+            over |= self.common.end_glob_error(&name);
         }
         let update = &mut incoming.update;
         if !touched || resent || over {

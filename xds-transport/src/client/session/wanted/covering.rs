@@ -1,7 +1,5 @@
 //! By what of all that is wanted a name is.
 
-use std::collections::BTreeSet;
-
 use xdstp_cache::{Interest, ResourceError};
 use xdstp_uri::{NameKey, ResourceName};
 
@@ -38,11 +36,11 @@ impl Wanted {
         self.naming(name).next().is_some()
     }
 
-    /// Whether `name` is wanted by more than these collections.
-    pub(crate) fn covers_without(&self, name: &ResourceName, collections: &BTreeSet<Interest>) -> bool {
+    /// Whether `name` is wanted by more than such collections.
+    pub(crate) fn covers_without(&self, name: &ResourceName, is_such: impl Fn(&Interest) -> bool) -> bool {
         let glob = self.glob_of(name).and_then(|_| name.glob_parent().map(Interest::Name));
         let wildcard = self.wildcard.map(|_| Interest::Wildcard);
-        self.is_named(name) || glob.into_iter().chain(wildcard).any(|collection| !collections.contains(&collection))
+        self.is_named(name) || glob.into_iter().chain(wildcard).any(|collection| !is_such(&collection))
     }
 
     /// Whether `name` is asked for itself, or a member of a glob, that no stream has answered yet.
