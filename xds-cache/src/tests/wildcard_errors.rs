@@ -45,3 +45,22 @@ fn a_relay_keeps_that_of_a_wildcard_while_somebody_asks_for_all() {
     world.cache.evict(&world.of, &interest("*"), world.now);
     assert_eq!(world.cache.errors().count(), 0);
 }
+
+/// What is sent to who holds nothing need not wait for an answer that will not come.
+#[test]
+fn a_collection_that_is_refused_is_no_more_one_of_which_nothing_is_known() {
+    const GLOB: &str = "xdstp://a/T/d/*";
+    for asked in ["*", GLOB] {
+        let mut world = World::relay();
+        let id = world.subscriber(&[asked]);
+        let unanswered = |world: &mut World| {
+            let of = world.cache.visit(id, &mut |_, _| ());
+            (of.collections, of.refused)
+        };
+        assert_eq!(unanswered(&mut world), (1, 0), "{asked}");
+        world.fail(asked, 7);
+        assert_eq!(unanswered(&mut world), (0, 1), "{asked}");
+        world.answered(asked);
+        assert_eq!(unanswered(&mut world), (0, 0), "{asked}");
+    }
+}

@@ -106,7 +106,6 @@ fn refusal(nonce: &str, asked: &str, code: i32) -> DeltaDiscoveryResponse {
 }
 
 const OTHER: &str = "xdstp://auth/envoy.config.cluster.v3.Cluster/dir/*?k=1";
-const OF_OTHER: &str = "xdstp://auth/envoy.config.cluster.v3.Cluster/dir/a?k=1";
 
 #[test]
 fn rule_118_a_glob_that_is_refused_says_nothing_of_another_whose_members_have_other_askers_too() {

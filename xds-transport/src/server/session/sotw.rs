@@ -264,6 +264,7 @@ impl Sotw {
             return None;
         }
         let mut references = Vec::new();
+        let asks = self.asks;
         let transmit = if rule.full_state_in_sotw {
             self.full_state(removals, outgoing, &mut references, source)
         } else {
@@ -271,7 +272,7 @@ impl Sotw {
         };
         let (mut transmit, version) = match transmit {
             Some((mut transmit, version)) => {
-                if rule.full_state_in_sotw {
+                if rule.full_state_in_sotw && asks {
                     self.push_errors(&mut transmit, removals, true, source);
                 }
                 (transmit, version)

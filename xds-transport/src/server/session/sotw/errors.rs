@@ -48,8 +48,8 @@ impl Sotw {
         Some((transmit, version))
     }
 
-    /// Where a response is the full state, what it lacks of a collection would be gone to who asks for that: why it is not sent,
-    /// is said with it and not after it.
+    /// To who asks for a collection, all that the next full state lacks of it would be gone: why it is not sent, is said with that
+    /// state. To who has it, what is gone is told before, because what lacks in a state with the error is not gone.
     pub(super) fn push_errors(
         &mut self,
         transmit: &mut Transmit,
