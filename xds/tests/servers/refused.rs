@@ -10,9 +10,10 @@ fn a_collection_that_is_refused_is_an_error_with_its_words_and_3() {
     for asked in ["*", GLOB] {
         for protocol in PROTOCOLS {
             let origin = Origin::play(&[Scene::withholding(asked, &[])]);
-            let args = ["get", "--server", &origin.address(), "--protocol", protocol, "--timeout", "1e9", "cluster", asked];
+            let args =
+                ["get", "--server", &origin.address(), "--protocol", protocol, "--timeout", "1e9", "cluster", asked];
             let text = run(&args);
-            let words = format!("xds: {asked}: refused by the server: ask for each by its name (code 7)\n");
+            let words = format!("xds: {asked}: refused (code 7): ask for each by its name\n");
             assert_eq!((text.code, &*text.err), (3, &*words), "{protocol}");
             let json = run(&[&args[..], &["-o", "json"]].concat());
             let errors = events(&json, "error");
