@@ -112,6 +112,8 @@ pub struct Unanswered {
     pub names: usize,
     /// Globs, and the wildcard, of which nothing came.
     pub collections: usize,
+    /// The same of which it was said why they are not sent.
+    pub refused: usize,
     /// Globs, and the wildcard, of which something came, and more may be there.
     pub incomplete: usize,
     /// Of the names, those that the subscriber may have been sent before: a cache has what it sent, but what is asked for
@@ -131,6 +133,7 @@ impl Unanswered {
         Self {
             names: self.names + other.names,
             collections: self.collections + other.collections,
+            refused: self.refused + other.refused,
             incomplete: self.incomplete + other.incomplete,
             held: self.held + other.held,
         }

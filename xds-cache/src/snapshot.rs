@@ -14,7 +14,7 @@ use crate::moments::{NEVER, Seq};
 use crate::options::Options;
 use crate::resource::Resource;
 use crate::resource_error::{Failure, ResourceError};
-use crate::store::{Answer, Gone, List, Slot, Store, Turn, Turns, Varied, glob_of};
+use crate::store::{Answer, Gone, List, Slot, Store, Turn, Turns, Varied, collection_of};
 use crate::text::{TypeUrl, Version};
 use crate::variant::Variant;
 
@@ -363,13 +363,10 @@ impl<V> Store<V> {
     }
 
     fn restore_error(&mut self, type_url: &TypeUrl, name: ResourceName, error: ResourceError, listed: bool) {
-        if name.as_str() == "*" {
-            return;
-        }
         let type_key = self.type_key(type_url);
         let seq = self.next_seq();
-        if let Some(glob) = glob_of(&name).filter(|_| listed) {
-            let list = self.list(type_key, &Interest::Name(glob));
+        if let Some(collection) = collection_of(&name).filter(|_| listed) {
+            let list = self.list(type_key, &collection);
             self[list].failed.insert(seq, name.clone());
         }
         self[type_key].errors.insert(name, Failure { error, seq, listed, at: None });

@@ -23,6 +23,7 @@ mod resuming;
 mod stale;
 mod variants;
 mod waiting;
+mod wildcard_errors;
 mod world;
 
 use std::ops::ControlFlow;

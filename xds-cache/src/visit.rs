@@ -45,6 +45,7 @@ impl<V> Cache<V> {
                 Target::List(list) => {
                     let members = &self.store[list];
                     match members.answer {
+                        Answer::None if self.store.is_refused(list) => unanswered.refused += 1,
                         Answer::None => unanswered.collections += 1,
                         Answer::Begun | Answer::Stale => unanswered.incomplete += 1,
                         Answer::Complete => {}

@@ -53,9 +53,13 @@ impl<V> Cache<V> {
         self.store.lose_answers();
     }
 
-    /// Ends the error of a collection that is answered: who was told of it is told that it is empty, if it is.
+    /// Ends the error of a collection that is answered: who was told of it is told that it is empty, if it is and has a name to
+    /// say so by.
     pub(crate) fn end_collection_error(&mut self, list: ListKey, woken: &mut Vec<SubscriberId>) -> bool {
-        let Some(glob) = self.store[list].glob.clone() else { return false };
+        let Some(glob) = self.store[list].glob.clone() else {
+            let all = ResourceName::parse(Interest::Wildcard.as_str()).ok();
+            return all.is_some_and(|all| self.store.clear_error(self.store[list].type_key, &all).is_some());
+        };
         if !self.store[self.store[list].type_key].errors.contains_key(&glob) {
             return false;
         }

@@ -10,7 +10,7 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{Target, TypeKey};
 use crate::resource_error::{Failure, ResourceError, Told};
-use crate::store::{Answer, State, glob_of};
+use crate::store::{Answer, State, collection_of};
 use crate::text::TypeUrl;
 
 impl<V> Edit<'_, V> {
@@ -22,8 +22,9 @@ impl<V> Edit<'_, V> {
     /// [`remove`](Self::remove) of the name ends the error; that of a glob ends with the next change of a member or when
     /// the glob is [`answered`](Self::answered).
     ///
-    /// TP3 has no errors for a wildcard: `*` is ignored here, and who asked for nothing but a wildcard is told of none.
-    /// A relay's cache ignores errors of names that nobody asked for.
+    /// TP3 says nothing of errors of a wildcard: that of `*` says that all resources of the type are not sent to who asks for all,
+    /// whatever its code is nothing of what is there. It ends when the wildcard is answered. Who asked for nothing but a wildcard is
+    /// told of no other error. A relay's cache ignores errors of names that nobody asked for.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -143,9 +144,6 @@ impl<V> Cache<V> {
         woken: &mut Vec<SubscriberId>,
     ) {
         self.expire(now);
-        if name.as_str() == "*" {
-            return;
-        }
         let type_key = self.store.type_key(type_url);
         let known = self.store[type_key].errors.get(name);
         let is_known = known.is_some_and(|failure| failure.error == error && (failure.listed || asked));
@@ -154,7 +152,8 @@ impl<V> Cache<V> {
             return;
         }
         let listed = !asked || known.is_some_and(|failure| failure.listed) || self.store.lists_error(type_key, name);
-        if error.code == ResourceError::NOT_FOUND && !beside && !name.is_glob() {
+        let is_collection = Interest::from(name.clone()).is_collection();
+        if error.code == ResourceError::NOT_FOUND && !beside && !is_collection {
             self.remove_asked(type_url, name, asked, now, woken);
         }
         let type_key = self.store.type_key(type_url);
@@ -163,7 +162,7 @@ impl<V> Cache<V> {
         let before = self.store[type_key].errors.insert(name.clone(), Failure { error, seq, listed, at: Some(now) });
         let was_spared = before.as_ref().is_some_and(|failure| failure.error.is_transient());
         let present = self.store.is_here(type_key, name) || self.resource(type_url, name).is_some();
-        if lasting && was_spared && !present && !name.is_glob() {
+        if lasting && was_spared && !present && !is_collection {
             self.end_sparing(type_key, name, woken);
         }
         if let Some(at) = self.store.slot_of(type_key, name) {
@@ -176,14 +175,14 @@ impl<V> Cache<V> {
         if !listed {
             // Nobody else is told: it is kept for who asked for the name, and for who brought it along.
             if lasting
-                && let Some(list) = glob_of(name).and_then(|glob| self.store.list_of(type_key, &Interest::Name(glob)))
+                && let Some(list) = collection_of(name).and_then(|collection| self.store.list_of(type_key, &collection))
             {
                 self.tell_who_brought(list, name, woken);
             }
             self.forget_error(type_key, name);
             self.store.drop_type_if_unused(type_key);
-        } else if let Some(glob) = glob_of(name) {
-            let list = self.store.list(type_key, &Interest::Name(glob));
+        } else if let Some(collection) = collection_of(name) {
+            let list = self.store.list(type_key, &collection);
             let failed = &mut self.store[list].failed;
             failed.insert(seq, name.clone());
             if let Some(before) = before {

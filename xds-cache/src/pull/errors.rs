@@ -73,19 +73,20 @@ impl<V> Cache<V> {
         let type_key = self.subscribers[id].type_key;
         let of = &self.store[type_key];
         let Some(failure) = of.errors.get(name) else { return false };
-        let glob = match name.is_glob() {
+        let list = match name.is_glob() {
             true => of.globs.get(name),
+            false if name.as_str() == "*" => Some(&of.wildcard),
             false => name.glob_parent_key().and_then(|glob| of.globs.get(&glob as &dyn NameKey)),
         };
-        let glob = glob.filter(|_| failure.listed);
-        let targets = [glob.copied().map(Target::List), self.store.slot_of(type_key, name).map(Target::Slot)];
+        let list = list.filter(|_| failure.listed);
+        let targets = [list.copied().map(Target::List), self.store.slot_of(type_key, name).map(Target::Slot)];
         let links = targets.into_iter().flatten().filter_map(|target| self.subscribers.link_of(id, target));
         let mut told = links.map(|link| self.subscribers.told_up_to(link)).peekable();
         told.peek().is_some() && told.all(|cursor| cursor >= failure.seq)
     }
 
     /// Whether what a subscriber holds of a name must be left to it, though the name is not there: it said that it
-    /// holds it, and the origin has an error that says nothing about that.
+    /// holds it, and the origin has an error that says nothing about that. That of the wildcard never does.
     pub(crate) fn spares(&self, id: SubscriberId, name: &ResourceName) -> bool {
         let subscriber = &self.subscribers[id];
         let holds = || match name.is_glob() {
@@ -93,7 +94,7 @@ impl<V> Cache<V> {
             false => subscriber.owed.owes(Debt::Comparison, name),
         };
         let failure = self.store[subscriber.type_key].errors.get(name);
-        failure.is_some_and(|failure| failure.error.is_transient()) && holds()
+        name.as_str() == "*" || failure.is_some_and(|failure| failure.error.is_transient()) && holds()
     }
 
     /// What a subscriber is to be told of a name it asked for, when it pulls.
@@ -137,12 +138,13 @@ impl<V> Cache<V> {
         self.store[list].failed.range(..=told).for_each(|(_, name)| owed.fail(name.clone()));
     }
 
-    /// Whether a name, or a member of a glob, is there.
+    /// Whether a name, or a member of a collection, is there.
     pub(crate) fn is_there(&self, id: SubscriberId, name: &ResourceName) -> bool {
         let type_key = self.subscribers[id].type_key;
         let globs = &self.store[type_key].globs;
         match name.is_glob() {
             true => globs.get(name).is_some_and(|list| !self.is_empty_for(id, *list)),
+            false if name.as_str() == "*" => !self.is_empty_for(id, self.store[type_key].wildcard),
             false => {
                 let at = self.store.slot_of(type_key, name).map(|at| self.store.resolve(at));
                 at.is_some_and(|at| self.seen(id, at).is_some())

@@ -3,14 +3,15 @@
 use xdstp_uri::ResourceName;
 
 use crate::interest::Interest;
-use crate::keys::TypeKey;
+use crate::keys::{ListKey, TypeKey};
 use crate::resource_error::Failure;
-use crate::store::list::Answer;
+use crate::store::list::{Answer, List};
 use crate::store::tables::Store;
 
-/// The glob whose subscribers are told of an error.
-pub(crate) fn glob_of(name: &ResourceName) -> Option<ResourceName> {
-    if name.is_glob() { Some(name.clone()) } else { name.glob_parent() }
+/// The collection whose subscribers are told of an error.
+pub(crate) fn collection_of(name: &ResourceName) -> Option<Interest> {
+    let interest = Interest::from(name.clone());
+    if interest.is_collection() { Some(interest) } else { name.glob_parent().map(Interest::Name) }
 }
 
 impl<V> Store<V> {
@@ -30,18 +31,27 @@ impl<V> Store<V> {
             return None;
         }
         let failure = of.errors.remove(name)?;
-        if let Some(list) = glob_of(name).and_then(|glob| of.globs.get(&glob).copied()) {
+        if let Some(list) = collection_of(name).and_then(|collection| self.list_of(type_key, &collection)) {
             self.lists[list].failed.remove(&failure.seq);
             self.drop_list_if_unused(list);
         }
         Some(failure)
     }
 
+    /// Whether a collection as a whole has an error.
+    pub(crate) fn is_refused(&self, list: ListKey) -> bool {
+        let List { failed, glob, type_key, .. } = &self.lists[list];
+        // Of the wildcard's list there is no other.
+        glob.as_ref().map_or(!failed.is_empty(), |glob| self.types[*type_key].errors.contains_key(glob))
+    }
+
     /// Whether a relay has a reason to know about a name: somebody asked for it, or it is there.
     pub(crate) fn is_of_interest(&self, type_key: TypeKey, name: &ResourceName) -> bool {
-        let of = &self.types[type_key];
-        let directory =
-            if name.is_glob() { of.globs.get(name).copied() } else { self.collections_of(type_key, name)[1] };
+        let interest = Interest::from(name.clone());
+        let directory = match interest.is_collection() {
+            true => self.list_of(type_key, &interest),
+            false => self.collections_of(type_key, name)[1],
+        };
         self.slot_of(type_key, name).is_some()
             || directory.is_some_and(|list| {
                 let list = &self.lists[list];

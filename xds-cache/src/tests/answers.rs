@@ -90,9 +90,9 @@ fn rule_158_that_a_glob_is_empty_after_all_is_told_though_removals_wait() {
 
 #[test]
 fn what_several_sources_have_not_answered_is_counted_together() {
-    let one = Unanswered { names: 1, collections: 2, incomplete: 3, held: 4 };
-    let other = Unanswered { names: 10, collections: 20, incomplete: 30, held: 40 };
-    assert_eq!(one.and(other), Unanswered { names: 11, collections: 22, incomplete: 33, held: 44 });
+    let one = Unanswered { names: 1, collections: 2, incomplete: 3, held: 4, refused: 5 };
+    let other = Unanswered { names: 10, collections: 20, incomplete: 30, held: 40, refused: 50 };
+    assert_eq!(one.and(other), Unanswered { names: 11, collections: 22, incomplete: 33, held: 44, refused: 55 });
 }
 
 #[test]

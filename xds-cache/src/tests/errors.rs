@@ -4,7 +4,7 @@ use super::*;
 
 impl World {
     /// The errors a subscriber is told: `name:code`, `-name:code` where the name is told as removed.
-    fn errors(&mut self, id: SubscriberId) -> Vec<String> {
+    pub(super) fn errors(&mut self, id: SubscriberId) -> Vec<String> {
         let mut told = Vec::new();
         self.cache.pull_errors(id, Removals::Include, &mut |failed| {
             let removed = if failed.removed { "-" } else { "" };

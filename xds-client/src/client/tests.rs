@@ -47,6 +47,7 @@ mod table;
 mod tp1;
 mod trust;
 mod wire;
+mod withheld;
 
 use std::time::{Duration, Instant};
 

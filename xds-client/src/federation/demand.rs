@@ -338,7 +338,7 @@ impl Demand {
 
     /// The same of just this name.
     pub(crate) fn asks_for_itself(&self, type_url: &TypeUrl, name: &ResourceName) -> bool {
-        self.may_answer(&(type_url.clone(), Interest::Name(name.clone())))
+        self.may_answer(&(type_url.clone(), Interest::from(name.clone())))
     }
 
     fn may_answer(&self, wish: &Wish) -> bool {

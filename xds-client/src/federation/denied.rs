@@ -69,6 +69,11 @@ impl Denied {
         !self.untold.is_empty()
     }
 
+    /// Whether that is the wildcard, before all else.
+    pub(crate) fn owes_wildcard(&self) -> bool {
+        self.untold.first().is_some_and(|name| name.as_str() == Interest::Wildcard.as_str())
+    }
+
     /// Something of which the client is yet to be told, and what: it counts as told with this.
     pub(crate) fn pop(&mut self, type_url: &TypeUrl, client: &dyn Client) -> Option<(ResourceName, ResourceError)> {
         let name = self.untold.pop_first()?;

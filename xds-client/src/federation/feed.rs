@@ -214,6 +214,7 @@ impl Consumer for Feed {
         let ends = self.server.protocol == Protocol::Delta || self.server.rules.of(&update.type_url).full_state_in_sotw;
         let mut complete = self.settling.update(now, &update, ends);
         complete.iter().for_each(|collection| self.markers.forget(&update.type_url, collection));
+        update.withheld().for_each(|collection| self.markers.forget(&update.type_url, &collection));
         for collection in self.markers.answered(&mut update) {
             self.settling.complete(&update.type_url, &collection);
             complete.push(collection);

@@ -115,6 +115,8 @@ impl Settling {
         for collection in &update.complete {
             self.complete(&update.type_url, collection);
         }
+        // Nothing ends an answer that there is not.
+        update.withheld().for_each(|collection| self.forget(&update.type_url, &collection));
         update.complete.clone()
     }
 

@@ -129,7 +129,7 @@ impl Subscription {
             News::Gone { name } => Told::Failed { name: Some(name), error: Error::Absent, held: false, keeps },
             News::Failed { name, error, held } => match self.client.error(&self.scope, &error) {
                 // What a collection has is what its server says, and nothing else of it is kept.
-                Error::Absent if is_collection && !name.is_glob() => Told::Gone { name },
+                Error::Absent if is_collection && !Interest::from(name.clone()).is_collection() => Told::Gone { name },
                 said => Told::Failed { name: Some(name), error: said, held, keeps: keeps || error.is_transient() },
             },
             News::Answered => Told::Answered,

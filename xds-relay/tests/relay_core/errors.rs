@@ -43,10 +43,10 @@ fn rule_117_an_error_passes_a_relay_whatever_is_spoken_on_either_side() {
 
 /// It may stand in the answer that has the glob empty.
 #[test]
-fn rule_117_an_error_of_a_whole_glob_passes_a_relay_and_what_lasts_ends_its_members() {
+fn rule_117_an_error_of_a_whole_glob_passes_a_relay_and_that_there_is_none_ends_its_members() {
     const MEMBER: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/x";
     const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
-    for (code, stays) in [(7, false), (UNAVAILABLE, true)] {
+    for (code, stays) in [(5, false), (7, true), (UNAVAILABLE, true)] {
         let mut world = World::new(DELTA);
         world.put(0, CLUSTERS, MEMBER, "1");
         let client = world.client(DELTA, "n");

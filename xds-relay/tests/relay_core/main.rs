@@ -38,6 +38,7 @@ mod pieces;
 mod proposal_draft;
 mod proposal_forms;
 mod proposal_maps;
+mod refused;
 mod remembered;
 mod replica_alarms;
 mod replica_copies;

@@ -33,6 +33,7 @@ mod loops;
 mod orders;
 mod pages;
 mod refused;
+mod refused_wildcard;
 mod releases;
 mod reload;
 mod reload_fields;

@@ -9,9 +9,23 @@ use crate::wire;
 /// `google.rpc.Code.RESOURCE_EXHAUSTED`.
 const RESOURCE_EXHAUSTED: i32 = 8;
 
-/// The error of a response, and what it is of, if it names a resource.
-pub(crate) fn read(error: wire::ResourceError) -> Option<(ResourceName, ResourceError)> {
-    let name = ResourceName::parse(&error.resource_name?.name).ok().filter(|name| name.as_str() != "*")?;
+/// What they are of, as far as they name anything. TP3 says nothing of `*`, which no other server names: a relay refuses a wildcard
+/// by it.
+pub(crate) fn read_all(errors: Vec<wire::ResourceError>) -> Vec<(ResourceName, ResourceError)> {
+    errors.into_iter().filter_map(read).collect()
+}
+
+/// The wildcard or the glob that an error withholds. A glob that does not exist is empty; of no other error anything follows for
+/// what is held.
+pub(crate) fn withheld(name: &ResourceName, error: &ResourceError) -> Option<Interest> {
+    let collection = Interest::from(name.clone());
+    let is_empty = collection != Interest::Wildcard && error.code == ResourceError::NOT_FOUND;
+    (collection.is_collection() && !is_empty).then_some(collection)
+}
+
+/// The error of a response, and what it is of, if it has a name.
+fn read(error: wire::ResourceError) -> Option<(ResourceName, ResourceError)> {
+    let name = ResourceName::parse(&error.resource_name?.name).ok()?;
     let status = error.error_detail.unwrap_or_default();
     Some((name, ResourceError::new(status.code, status.message)))
 }

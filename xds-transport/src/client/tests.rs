@@ -12,6 +12,7 @@ mod room;
 mod selecting;
 mod sotw;
 mod verdicts;
+mod withheld;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use crate::client::failure;
 use crate::client::selecting::Overlapping;
 use crate::frame::Frame;
 use crate::response::Rejected;
@@ -64,8 +65,8 @@ pub struct Update {
     /// Resources that the origin deleted, and that stay in use because their user asked for it: see
     /// [`Stream::keep_deleted`](crate::client::Stream::keep_deleted).
     pub kept: Vec<ResourceName>,
-    /// What the origin does not send, and why (TP3): a resource, a glob as a whole, or `*` for a type that the protocol does
-    /// not have. It is said once, and holds until the resource comes or another error does (rule 118). Of an error that
+    /// What the origin does not send, and why (TP3): a resource, a glob as a whole, or `*` for all of a type, whose error
+    /// takes nothing away (see [`withheld`](Self::withheld)). It is said once, and holds until the resource comes or another error does (rule 118). Of an error that
     /// [passes](ResourceError::is_transient) what is held stays in use; of any other the name is in
     /// [`removed`](Self::removed) too, or in [`kept`](Self::kept).
     pub errors: Vec<(ResourceName, ResourceError)>,
@@ -95,6 +96,12 @@ impl Update {
             errors: Vec::new(),
             overlapping: Vec::new(),
         }
+    }
+
+    /// The wildcard or globs that the origin does not send, for a reason that says nothing of what is in them: they are not answered
+    /// with this, whatever was said before, and nothing is gone for it.
+    pub fn withheld(&self) -> impl Iterator<Item = Interest> {
+        self.errors.iter().filter_map(|(name, error)| failure::withheld(name, error))
     }
 }
 

@@ -82,7 +82,7 @@ fn rule_118_the_end_of_a_member_s_error_is_told_though_it_was_told_as_gone_befor
 }
 
 #[test]
-fn rule_117_members_of_a_glob_and_the_glob_have_errors_and_a_wildcard_has_none() {
+fn rule_117_a_collection_has_errors_and_members_of_a_glob_have_and_what_a_wildcard_has_has_none() {
     let mut server = Server::with(CLUSTERS, &[MEMBER, "a"]);
     let (mut globs, mut wildcards) = (Client::delta(), Client::delta());
     globs.subscribe(&mut server, CLUSTERS, &[GLOB]);
@@ -92,8 +92,10 @@ fn rule_117_members_of_a_glob_and_the_glob_have_errors_and_a_wildcard_has_none()
     }
     let told = format!("C -xdstp://x/T/d/2 !{GLOB}:7 !xdstp://x/T/d/2:7");
     assert_eq!(globs.poll(&mut server), [told]);
-    assert_eq!(wildcards.poll(&mut server), [""; 0]);
+    // Whoever asks for all is told why it is not sent all, which removes nothing, and of nothing else.
+    assert_eq!(wildcards.poll(&mut server), ["C !*:7"]);
     // Who comes later is told too.
+    assert_eq!(Client::delta().subscribe(&mut server, CLUSTERS, &["*"]), ["C a@1", "C !*:7"]);
     let later = Client::delta().subscribe(&mut server, CLUSTERS, &[GLOB]);
     assert_eq!(later, [format!("C {MEMBER}@1"), format!("C -xdstp://x/T/d/2 !{GLOB}:7 !xdstp://x/T/d/2:7")]);
 }
@@ -104,15 +106,41 @@ fn rule_117_over_sotw_an_error_is_told_beside_the_full_state_without_its_name() 
     server.fail(CLUSTERS, "missing", NOT_FOUND);
     server.fail(CLUSTERS, "b", UNAVAILABLE);
     let mut client = Client::sotw();
-    assert_eq!(client.names(&mut server, CLUSTERS, &["a", "b", "missing"]), ["C a@1 b@1"]);
     // What is sent has no error in the same response, and full state is always sent.
-    assert_eq!(client.ack(&mut server, CLUSTERS), ["C a@1 b@1 !missing:5"]);
+    assert_eq!(client.names(&mut server, CLUSTERS, &["a", "b", "missing"]), ["C a@1 b@1 !missing:5"]);
     assert_eq!(client.ack(&mut server, CLUSTERS), [""; 0]);
     server.put(CLUSTERS, "a", "2");
     assert_eq!(client.poll(&mut server), ["C a@2 b@1"]);
     client.ack(&mut server, CLUSTERS);
     server.fail(CLUSTERS, "b", NOT_FOUND);
     assert_eq!(client.poll(&mut server), ["C a@2 !b:5"]);
+}
+
+/// What a full state lacks is gone to who asks for all: why it lacks that, is not said after it.
+#[test]
+fn rule_117_over_sotw_a_full_state_says_itself_what_collections_it_lacks() {
+    for asked in ["*", GLOB] {
+        for names in [&[asked][..], &["a", asked]] {
+            let mut server = Server::with(CLUSTERS, &["a"]);
+            server.fail(CLUSTERS, asked, PERMISSION_DENIED);
+            let mut client = Client::sotw();
+            let there = if names.len() > 1 || asked == "*" { " a@1" } else { "" };
+            assert_eq!(client.names(&mut server, CLUSTERS, names), [format!("C{there} !{asked}:7")]);
+            assert_eq!(client.ack(&mut server, CLUSTERS), [""; 0], "once");
+            // And when it begins to.
+            let mut client = Client::sotw();
+            client.names(&mut server, CLUSTERS, &["a"]);
+            client.ack(&mut server, CLUSTERS);
+            let told = client.names(&mut server, CLUSTERS, &["a", asked]);
+            assert_eq!(told, [format!("C a@1 !{asked}:7")]);
+        }
+    }
+    // Of another type the resources come first: what a response lacks is not gone.
+    let mut server = Server::with(ENDPOINTS, &["a"]);
+    server.fail(ENDPOINTS, "*", PERMISSION_DENIED);
+    let mut client = Client::sotw();
+    assert_eq!(client.names(&mut server, ENDPOINTS, &["a", "*"]), ["E a@1"]);
+    assert_eq!(client.ack(&mut server, ENDPOINTS), ["E !*:7"]);
 }
 
 #[test]

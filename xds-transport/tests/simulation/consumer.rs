@@ -1,6 +1,7 @@
 //! The client's user: what it wants, and what it holds because it was told so.
 
 mod converged;
+mod refusals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +36,8 @@ pub(crate) struct Kind {
     crossed: BTreeSet<ResourceName>,
     /// What the origin does not send, and why, as far as it was told.
     errors: BTreeMap<ResourceName, (i32, String)>,
+    /// The globs among these that were refused while they were asked for, and the stream that said so.
+    refused_on: BTreeMap<ResourceName, u64>,
     /// Those of these that may be over: their glob is empty since.
     over_unsaid: BTreeSet<ResourceName>,
     /// What it let go for an error of the resource itself, at which moment of the origin.
@@ -51,6 +54,8 @@ pub(crate) struct Kind {
 /// The response that arrived last, and may be what an update is about.
 #[derive(Clone, Default)]
 pub(crate) struct Cause {
+    /// The stream that it came by.
+    pub(crate) stream: u64,
     /// The moment of the origin when it was sent.
     pub(crate) moment: u64,
     /// When that was, in ms.
@@ -121,6 +126,7 @@ impl Consumer {
         kind.denied.retain(|name, _| covered(name));
         kind.recovered.retain(|glob, _| wants.iter().any(|interest| hears(interest, glob)));
         kind.errors.retain(|name, _| wants.iter().any(|interest| hears(interest, name)));
+        kind.refused_on.retain(|glob, _| wants.contains(&Interest::Name(glob.clone())));
         kind.crossed.retain(covered);
         kind.parting.extend(world.kinds[of].names.iter().filter(|name| covers(interest, name, true)).cloned());
         kind.wants = wants;
@@ -159,7 +165,7 @@ impl Consumer {
             if !kind.covers(&changed.name) {
                 continue; // It was given up while the update was on its way here.
             }
-            kind.end_errors(&changed.name, cause.moment);
+            kind.end_errors(&changed.name, cause);
             kind.denied.remove(&changed.name);
             kind.absent.remove(&changed.name);
             kind.expired.remove(&changed.name);
@@ -188,7 +194,7 @@ impl Consumer {
                 return Err(format!("{} is told as repeated, and is not held", repeated.name));
             };
             held.until[1] = cause.until(repeated);
-            kind.end_errors(&repeated.name, cause.moment);
+            kind.end_errors(&repeated.name, cause);
         }
         for (name, ttl) in &update.refreshed {
             if let (Some(held), Some((_, at))) = (kind.view.get_mut(name), &cause.response) {
@@ -238,6 +244,7 @@ impl Consumer {
                 kind.recovered.insert(glob.clone(), cause.moment);
             }
         }
+        kind.take_answers(cause, &update.answered)?;
         kind.check_told(cause, &update.errors)?;
         for (name, error) in update.errors {
             let said = cause.response.as_ref().is_some_and(|(response, _)| {
@@ -253,6 +260,7 @@ impl Consumer {
                     kind.denied.insert(name.clone(), cause.moment);
                 }
                 kind.over_unsaid.remove(&name);
+                kind.note_refusal(cause, &name, &error);
                 kind.errors.insert(name, (error.code, error.message.to_string()));
             }
         }
@@ -287,10 +295,15 @@ impl Cause {
 }
 
 impl Kind {
-    /// What comes ends the errors of its name and of the glob it belongs to.
-    fn end_errors(&mut self, name: &ResourceName, moment: u64) {
+    /// What comes ends the errors of its name and of the glob it belongs to, but that one is refused: see `take_answers`.
+    fn end_errors(&mut self, name: &ResourceName, cause: &Cause) {
         self.errors.remove(name);
+        let moment = cause.moment;
         if let Some(glob) = name.glob_parent() {
+            if self.is_refused(&glob) {
+                self.note_unsaid(cause, name, glob);
+                return;
+            }
             self.errors.remove(&glob);
             self.recovered.insert(glob, moment);
         }

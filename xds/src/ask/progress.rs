@@ -185,7 +185,11 @@ impl Progress {
             return self.covered.amiss(place, name, failure);
         }
         let is_news = match is_name {
-            true => std::mem::replace(&mut asked.state, State::Failed(kind)) == State::Waiting,
+            // Nothing else tells that what was answered before is refused now.
+            true => match std::mem::replace(&mut asked.state, State::Failed(kind)) {
+                State::There => kind == Kind::Refused,
+                before => before == State::Waiting,
+            },
             false => asked.lacking.insert(name.clone(), kind) != Some(kind),
         };
         let gone = self.covered.gone(place, name);

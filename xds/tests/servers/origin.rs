@@ -11,7 +11,7 @@ use tonic::Status;
 use tonic::transport::Server;
 use xds_transport::Frame;
 use xds_transport::grpc::server::{Accept, Accepted, Opened, Service, StreamHandle};
-use xdstp_cache::{Cache, Options, Variant};
+use xdstp_cache::{Cache, Options, ResourceError, Variant};
 use xdstp_uri::ResourceName;
 
 use super::CDS;
@@ -23,6 +23,8 @@ pub(crate) enum Scene {
     Serve(Vec<(String, String, Vec<u8>)>),
     /// Clusters that have variants: the name, what its parameters must satisfy, and the version of each.
     Vary(Vec<(String, String, String)>),
+    /// Clusters, as of [`clusters`](Self::clusters), and that something is not sent.
+    Withhold(Vec<(String, String, Vec<u8>)>, String),
     /// Nothing, and no word of it.
     Silence,
     /// The end of the stream.
@@ -44,6 +46,14 @@ impl Scene {
     /// Clusters with these names and nothing else.
     pub(crate) fn clusters(names: &[&str]) -> Self {
         Self::with(&names.iter().map(|name| (*name, &[][..])).collect::<Vec<_>>())
+    }
+
+    /// The same, and of something that it is not sent.
+    pub(crate) fn withholding(asked: &str, names: &[&str]) -> Self {
+        match Self::clusters(names) {
+            Self::Serve(resources) => Self::Withhold(resources, asked.to_owned()),
+            other => other,
+        }
     }
 
     /// Clusters with these names, and more of the message.
@@ -96,7 +106,12 @@ impl Accept for Script {
         let mut scenes = self.scenes.lock().unwrap();
         let scene = if scenes.len() > 1 { scenes.pop_front() } else { scenes.front().cloned() };
         let mut variants = Vec::new();
+        let mut withheld = None;
         let (authoritative, resources) = match scene.unwrap() {
+            Scene::Withhold(resources, name) => {
+                withheld = Some(name);
+                (true, resources)
+            }
             Scene::Serve(resources) => (true, resources),
             Scene::Vary(all) => {
                 variants = all;
@@ -116,6 +131,10 @@ impl Accept for Script {
             let _ = edit.finish();
         }
         let mut edit = cache.edit(Instant::now());
+        for name in withheld {
+            let error = ResourceError::new(ResourceError::PERMISSION_DENIED, "ask for each by its name");
+            edit.fail(&CDS.into(), &name.parse().unwrap(), error);
+        }
         for (name, constraint, version) in variants {
             let message = [&[0x0a, u8::try_from(name.len()).unwrap()], name.as_bytes()].concat();
             let resource = Frame::of_message(&CDS.into(), &message).into_resource(Some(version.as_str().into()));

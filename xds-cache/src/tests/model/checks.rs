@@ -216,6 +216,10 @@ impl Model {
         assert!(!self.pull(who, usize::MAX, Removals::Include));
     }
 
+    fn is_refused(&self, of: usize, collection: &Interest) -> bool {
+        matches!(collection, Interest::Name(glob) if glob.is_glob() && self.errors[of].contains_key(glob))
+    }
+
     fn check_visit(&self, client: &Client) {
         let mut visited = BTreeMap::new();
         let unanswered = self.cache.visit(client.id, &mut |name, resource| {
@@ -227,11 +231,14 @@ impl Model {
         assert_eq!(visited, expected);
         let unknown = |interest: &&Interest| match interest {
             Interest::Name(name) if !name.is_glob() => self.is_unanswered(client, name),
-            collection => !self.is_known(client.of, collection),
+            collection => !self.is_known(client.of, collection) && !self.is_refused(client.of, collection),
         };
         let part = |interest: &&Interest| {
             interest.is_collection() && self.is_known(client.of, interest) && !self.is_complete(client.of, interest)
         };
+        let refused =
+            |interest: &&Interest| !self.is_known(client.of, interest) && self.is_refused(client.of, interest);
+        assert_eq!(unanswered.refused, client.interests.iter().filter(refused).count());
         assert_eq!(unanswered.incomplete, client.interests.iter().filter(part).count());
         let (collections, names): (Vec<_>, Vec<_>) =
             client.interests.iter().filter(unknown).partition(|interest| interest.is_collection());

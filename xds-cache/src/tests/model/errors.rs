@@ -36,6 +36,10 @@ impl Model {
     }
 
     pub(super) fn fail(&mut self, of: usize, name: &ResourceName, error: ResourceError, asked: bool) {
+        // That of the wildcard has tests of its own.
+        if name.as_str() == "*" {
+            return;
+        }
         let url = TypeUrl::from(TYPES[of]);
         let may_be_unlisted = asked && self.may_be_unlisted(of, name);
         let untold = (asked && self.is_untold(of, name)).then_some(self.cache.store.seq);
@@ -76,7 +80,7 @@ impl Model {
         let ignored = !self.options.authoritative && !self.is_of_interest(of, name);
         // The same answer to who asked for just the name is no news to those who want its glob, though there is room by now.
         let is_known = self.errors[of].get(name) == Some(&error) && (asked || !self.unlisted[of].contains(name));
-        if name.as_str() == "*" || ignored || is_known {
+        if ignored || is_known {
             return;
         }
         if error.code == ResourceError::NOT_FOUND && !name.is_glob() {

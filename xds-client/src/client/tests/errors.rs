@@ -129,7 +129,7 @@ fn r061_what_a_server_says_in_place_of_a_resource() {
     }
 }
 
-/// An error that lasts is the end of what the collection has, and one that passes takes nothing away.
+/// That a collection does not exist is the end of what it has; no other error takes anything away.
 #[test]
 fn r061_what_a_server_says_in_place_of_a_collection() {
     for code in [5, 7, 14] {
@@ -143,8 +143,7 @@ fn r061_what_a_server_says_in_place_of_a_collection() {
         world.network.settle();
         let told = match code {
             5 => [format!("removed {member}"), format!("failed {glob}: absent")].to_vec(),
-            7 => [format!("removed {member}"), format!("failed {glob}: refused (7, because)")].to_vec(),
-            _ => [format!("ambient {glob}: refused (14, because)")].to_vec(),
+            _ => [format!("ambient {glob}: refused ({code}, because)")].to_vec(),
         };
         assert_eq!(heard(&mut watch), told);
         world.put(CDS, &member, "2");

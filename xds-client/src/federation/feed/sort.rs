@@ -106,7 +106,7 @@ impl Feed {
 
     /// The same of what it says of names without a resource, and of collections.
     fn sort_names(&mut self, update: Update, complete: Vec<Interest>, places: &mut Places<'_>) {
-        let Update { type_url, removed, missing, lacking, errors, refreshed, .. } = update;
+        let Update { type_url, removed, missing, lacking, errors, refreshed, unsaid, .. } = update;
         let rules = self.server.rules.of(&type_url);
         // Absence from a full state is an answer, late as it is taken for one; elsewhere it is not (rule 67).
         let (removed_too, missing): (Vec<_>, _) =
@@ -130,6 +130,10 @@ impl Feed {
         for (name, error) in errors {
             let message: String = error.message.chars().take(MAX_MESSAGE).collect();
             tracing::warn!(origin = %self.server.origin, stream = %self.label, %name, "not sent: {message}");
+            // That all of a type cannot be asked for over SotW, each client's own session says.
+            if unsaid && name.as_str() == "*" && !self.is_watched(&type_url, &name, places) {
+                continue;
+            }
             for place in places.of_name(&type_url, &name, &self.elsewhere) {
                 let error = ResourceError::new(error.code, message.as_str());
                 places.put(place, |part| part.errors.push((name.clone(), error)));

@@ -70,12 +70,13 @@ impl Routes {
     ) -> ControlFlow<()> {
         let Self { federation, client, subscribers, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return ControlFlow::Continue(()) };
-        if removals == Removals::Defer || subscriber.denied.is_none() {
-            return ControlFlow::Continue(());
-        }
         let has_wildcard = subscriber.has_wildcard(federation);
         let Subscriber { type_url, denied, .. } = subscriber;
-        while let Some((name, error)) = denied.as_mut().and_then(|denied| denied.pop(type_url, &**client)) {
+        let Some(denied) = denied else { return ControlFlow::Continue(()) };
+        // That the wildcard is denied removes nothing, and does not wait.
+        while (removals == Removals::Include || denied.owes_wildcard())
+            && let Some((name, error)) = denied.pop(type_url, &**client)
+        {
             let removed = !has_wildcard && name.as_str() != "*";
             visitor(Failed::new(&name, &error, false, removed))?;
         }

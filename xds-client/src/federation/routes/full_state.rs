@@ -62,7 +62,7 @@ impl Routes {
             unanswered.held += usize::from(*held);
         }
         if let Some(subscriber) = self.subscribers.get_mut(id.index()).filter(|subscriber| subscriber.moves) {
-            unanswered.held = unanswered.names + unanswered.collections;
+            unanswered.held = unanswered.names + unanswered.collections + unanswered.refused;
             subscriber.moves = unanswered.any();
         }
         unanswered

@@ -136,7 +136,12 @@ impl Batch<'_> {
     }
 
     fn fail(&mut self, name: ResourceName, error: ResourceError) {
-        let said = self.watched && error.cause == Cause::Said && !error.is_transient();
+        let collection = Interest::from(name.clone());
+        // That a collection is refused says nothing of what is in it.
+        let says_gone = !error.is_transient()
+            && (!collection.is_collection()
+                || collection != Interest::Wildcard && error.code == ResourceError::NOT_FOUND);
+        let said = self.watched && error.cause == Cause::Said && says_gone;
         // Its server has spoken of what is used on.
         if self.watched && error.cause == Cause::Deleted {
             self.edit.confirm(self.type_url, &Interest::Name(name.clone()));

@@ -1,13 +1,14 @@
 //! What a client keeps of one type, whichever protocol it comes by.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use xdstp_cache::{Resource, TypeUrl};
+use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::client::command::Verdict;
+use crate::client::failure;
 use crate::client::selecting::{Selecting, Variants};
 use crate::client::session::absence::{Absences, Silence};
 use crate::client::session::held::{Held, Received};
@@ -30,6 +31,9 @@ pub(crate) struct Common {
     pub(crate) held: Held,
     /// What has an error that was told, and is not over.
     pub(crate) failed: BTreeSet<ResourceName>,
+    /// The wildcard and globs that this stream's origin does not send, and what said so: what it sends without them says nothing
+    /// of them.
+    withheld: BTreeMap<Interest, UpdateId>,
     pub(crate) unfinished: Unfinished,
     pub(crate) absences: Absences,
     /// The first request of this stream was sent.
@@ -54,6 +58,7 @@ impl Common {
             selecting,
             held: Held::default(),
             failed: BTreeSet::new(),
+            withheld: BTreeMap::new(),
             unfinished: Unfinished::default(),
             absences: Absences::new(silence),
             opened: false,
@@ -63,6 +68,7 @@ impl Common {
     /// The stream is gone: what is held stays, what was said and asked does not.
     pub(crate) fn disconnected(&mut self) {
         self.opened = false;
+        self.withheld.clear();
         self.absences.clear();
         self.wanted.forget_stream();
         self.unfinished.forget_stream();
@@ -96,6 +102,69 @@ impl Common {
     /// What a response says, or else time.
     pub(crate) fn update(&self, id: UpdateId) -> Update {
         Update::new(id, self.type_url.clone())
+    }
+
+    /// These errors came: what they withhold has no answer, and silence about it means nothing.
+    pub(crate) fn withhold(&mut self, by: UpdateId, errors: &[(ResourceName, ResourceError)]) {
+        for (name, error) in errors {
+            let Some(collection) = failure::withheld(name, error) else {
+                self.withheld.remove(&Interest::from(name.clone()));
+                continue;
+            };
+            // What is not asked for yet, something that was given up was refused for.
+            if self.wanted.is_asked(&collection) {
+                self.wanted.take_back_answer(&collection);
+                self.withheld.insert(collection, by);
+            }
+        }
+    }
+
+    pub(crate) fn is_withheld(&self, collection: &Interest) -> bool {
+        self.withheld.contains_key(collection)
+    }
+
+    /// It is sent, or is not wanted any more.
+    pub(crate) fn end_withholding(&mut self, collection: &Interest) {
+        self.withheld.remove(collection);
+    }
+
+    /// Whether nothing but what is withheld covers a name: that it is missing says nothing, and that it comes, all.
+    pub(crate) fn is_of_withheld(&self, name: &ResourceName) -> bool {
+        !self.withheld.is_empty() && !self.wanted.covers_without(name, |of| self.withheld.contains_key(of))
+    }
+
+    pub(crate) fn withholds(&self) -> bool {
+        !self.withheld.is_empty()
+    }
+
+    /// A resource came with a response: the collection that this answers, if that is news on this stream.
+    pub(crate) fn answer_by(&mut self, name: &ResourceName, by: UpdateId, is_news: bool) -> Option<Interest> {
+        if !self.withholds() {
+            return self.wanted.answer_parent(name);
+        }
+        if self.is_of_withheld(name) {
+            let glob = name.glob_parent().map(Interest::Name).filter(|glob| self.is_withheld(glob));
+            let collection = glob.unwrap_or(Interest::Wildcard);
+            // The error is later than what stands beside it.
+            let ends = is_news && self.withheld.get(&collection).is_some_and(|refused_by| *refused_by != by);
+            if ends {
+                self.end_withholding(&collection);
+            }
+            return (ends && self.wanted.answer(&collection)).then_some(collection);
+        }
+        if self.is_in_withheld_glob(name) { None } else { self.wanted.answer_parent(name) }
+    }
+
+    /// The error of the glob that a resource is a member of is over, if it came for the glob. Whether there was one.
+    pub(crate) fn end_glob_error(&mut self, name: &ResourceName) -> bool {
+        if self.failed.is_empty() || self.is_in_withheld_glob(name) {
+            return false;
+        }
+        name.glob_parent().is_some_and(|glob| self.failed.remove(&glob))
+    }
+
+    fn is_in_withheld_glob(&self, name: &ResourceName) -> bool {
+        self.withholds() && name.glob_parent().is_some_and(|glob| self.is_withheld(&Interest::Name(glob)))
     }
 
     /// What is not wanted any more has no variant.

@@ -146,6 +146,11 @@ impl Wanted {
         }
     }
 
+    /// Whether the origin was asked for it on this stream.
+    pub(crate) fn is_asked(&self, interest: &Interest) -> bool {
+        self.wish(interest).is_some_and(|wish| wish.asked > 0)
+    }
+
     /// A new stream: the origin was told nothing.
     pub(crate) fn forget_stream(&mut self) {
         self.leaving.clear();
@@ -274,6 +279,13 @@ impl Wanted {
         let Some(wish) = self.wish_mut(interest).filter(|wish| wish.asked > 0) else { return false };
         wish.known = true;
         !std::mem::replace(&mut wish.answered, true)
+    }
+
+    /// It is not answered on this stream, whatever was said before.
+    pub(crate) fn take_back_answer(&mut self, interest: &Interest) {
+        if let Some(wish) = self.wish_mut(interest) {
+            (wish.answered, wish.waits_since) = (false, None);
+        }
     }
 
     /// Some stream answered it: one of before.

@@ -264,13 +264,19 @@ impl Sotw {
             return None;
         }
         let mut references = Vec::new();
+        let asks = self.asks;
         let transmit = if rule.full_state_in_sotw {
             self.full_state(removals, outgoing, &mut references, source)
         } else {
             self.changes(outgoing, &mut references, source)
         };
         let (mut transmit, version) = match transmit {
-            Some(response) => response,
+            Some((mut transmit, version)) => {
+                if rule.full_state_in_sotw && asks {
+                    self.push_errors(&mut transmit, removals, true, source);
+                }
+                (transmit, version)
+            }
             // What has an error may be gone, and a full state would say so.
             None if removals == Removals::Defer || self.subscriber.paused => return None,
             None => self.errors(outgoing, &mut references, source)?,
@@ -278,6 +284,7 @@ impl Sotw {
         // Rule 87: only of a wildcard does an equal version say that the client holds it all.
         if self.resumed.take().is_some_and(|held| !held.is_empty() && held == version)
             && rule.full_state_in_sotw
+            && transmit.errors == 0
             && self.wanted.wildcard
             && self.wanted.names.is_empty()
             && self.locators.is_empty()

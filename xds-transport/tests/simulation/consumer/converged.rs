@@ -61,6 +61,7 @@ impl Kind {
     fn check_name(&self, world: &World, origin: &Origin, of: Of, name: &ResourceName) -> Result<(), String> {
         let there = origin.body(of, name).filter(|_| self.serves(world, name));
         let held = self.view.get(name);
+        let delta = world.setup.protocol == Protocol::Delta;
         let mut errors = self.errors.iter().filter(|(failing, _)| name.answers(failing)).map(|(_, (code, _))| *code);
         if let Some(held) = held
             && !origin.had(of, name, held.body)
@@ -91,6 +92,8 @@ impl Kind {
             // wildcard, and not because it fails for a time now.
             (Some(_), None) if self.denied.get(name).is_some_and(|moment| origin.changed(of, name) <= *moment) => {}
             (None, Some(_)) if errors.any(|code| code == UNAVAILABLE) => {}
+            // Nor does a full state without what is refused as a whole say that anything of it is gone.
+            (None, Some(_)) if !delta && name.glob_parent().is_some_and(|glob| self.is_refused(&glob)) => {}
             // It brought that along, and the origin does not say that it is gone: to a wildcard not why, either.
             (None, Some(_)) if origin.error(of, name).is_some_and(|(error, _)| error.is_transient()) => {}
             _ => return Err(format!("is held as {held:?}, and the origin has {there:?}")),

@@ -15,6 +15,8 @@ use crate::requests::Requests;
 use crate::variants::Form;
 
 pub(super) struct Connection {
+    /// Which one it is of all that there were.
+    pub(super) number: u64,
     /// The client uses it.
     pub(super) attached: bool,
     /// When an end notices that the connection broke.
@@ -45,6 +47,7 @@ impl Pair<'_> {
         settings.dialect = self.world.setup.variants.map(Form::dialect).unwrap_or_default();
         let replica = self.random.index(self.origin.replicas.len());
         self.connections.push(Connection {
+            number: self.counts.streams,
             attached: true,
             client_notices: None,
             server_notices: None,

@@ -102,6 +102,7 @@ impl Pair<'_> {
                 self.news_at = self.now;
             }
             let cause = Cause {
+                stream: connection.number,
                 moment: self.origin.moment,
                 sent_at: self.now,
                 asked: self.world.of(&response.type_url).map(|of| connection.ledger.interests(of)).unwrap_or_default(),

@@ -297,3 +297,17 @@ fn a_collection_that_its_server_does_not_send_is_not_there_whatever_was_answered
         assert_eq!((progress.is_waiting(), progress.verdict()), (false, expected), "{asked}");
     }
 }
+
+#[test]
+fn that_a_collection_is_refused_is_told_once_though_it_was_answered_before() {
+    for asked in ["*", "xdstp://a/T/d/*"] {
+        let mut progress = progress(&[(asked, 0)]);
+        see(&mut progress, 0, None, xdstp_client::Event::Answered).unwrap();
+        let error = Error::Refused { code: 7, reason: "not yours".into() };
+        let refused = xdstp_client::Event::Ambient { name: Some(name(asked)), error: Some(error) };
+        let told = see(&mut progress, 0, None, refused.clone()).unwrap();
+        assert_eq!(kinds(&[told]), [(Some(asked), Kind::Refused)]);
+        assert_eq!(see(&mut progress, 0, None, refused), None);
+        assert_eq!(progress.verdict(), Verdict::Unknown);
+    }
+}

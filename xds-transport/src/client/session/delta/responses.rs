@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use xdstp_cache::Interest;
+use xdstp_cache::{Interest, ResourceError};
 use xdstp_uri::ResourceName;
 
 use super::{Ack, Delta};
@@ -17,7 +17,6 @@ use crate::client::session::verdict::Pending;
 use crate::client::update::{Changed, Update, UpdateId};
 use crate::frame::Frame;
 use crate::response::{self, Response};
-use crate::wire::ResourceError;
 
 /// Responses that wait for room to be acknowledged. More than that only happens with a server that
 /// writes without ever reading.
@@ -39,15 +38,23 @@ impl Delta {
             && response.removed.is_empty()
             && response.errors.is_empty()
             && response.rejected.is_empty();
-        let ends_wildcard = empty && self.wildcards.end();
+        let errors = failure::read_all(response.errors);
+        // The error of the wildcard is an answer to who asked for it, as an empty response is.
+        let refuses = errors.iter().any(|(name, _)| name.as_str() == Interest::Wildcard.as_str());
+        let ends = (empty || refuses) && self.wildcards.end();
+        let ends_wildcard = ends && empty;
         if self.common.wanted.is_empty() {
             self.acks.push_back(Ack { nonce: response.nonce, error: None });
             return Ok(None);
         }
+        self.common.withhold(id, &errors);
+        if ends_wildcard {
+            self.common.end_withholding(&Interest::Wildcard);
+        }
         let mut incoming = Incoming::new(now, id, response.rejected, intern, &mut self.common);
         let update = &mut incoming.update;
         update.version = response.version;
-        if self.common.wanted.answer(&Interest::Wildcard) {
+        if !self.common.is_withheld(&Interest::Wildcard) && self.common.wanted.answer(&Interest::Wildcard) {
             update.answered.push(Interest::Wildcard);
         }
         if ends_wildcard && self.common.wanted.wish(&Interest::Wildcard).is_some() {
@@ -59,8 +66,8 @@ impl Delta {
             self.take(resource, &mut incoming);
         }
         incoming.beat(&mut self.common);
-        self.remove(response.removed, &mut incoming);
-        self.fail(response.errors, &incoming.received, &mut incoming.update);
+        self.remove(response.removed, &errors, &mut incoming);
+        self.fail(errors, &incoming.received, &mut incoming.update);
         let pending = Pending { nonce: Some(response.nonce), ..Pending::default() };
         Ok(Some(incoming.conclude(&mut self.common, pending)))
     }
@@ -88,7 +95,9 @@ impl Delta {
             }
             self.wildcards.answered();
         }
-        incoming.update.answered.extend(self.common.wanted.answer_parent(&name));
+        // What was asked for by itself says nothing of a collection that is refused, nor does that something lives on.
+        let is_news = frame.is_some() && !self.asked.contains(&name);
+        incoming.update.answered.extend(self.common.answer_by(&name, incoming.update.id, is_news));
         let Some(frame) = frame else {
             match ttl {
                 Some(ttl) => incoming.heartbeats.push(name, Some(version.unwrap_or_else(|| "".into())), ttl),
@@ -97,10 +106,8 @@ impl Delta {
             }
             return;
         };
-        if !self.common.failed.is_empty() {
-            self.common.failed.remove(&name);
-            name.glob_parent().map(|glob| self.common.failed.remove(&glob));
-        }
+        self.common.failed.remove(&name);
+        self.common.end_glob_error(&name);
         let Arrived { name, resource, seen } = incoming.arrive(name, frame, version, ttl, &self.common);
         let update = &mut incoming.update;
         if let Some(seen) = seen {
@@ -114,8 +121,13 @@ impl Delta {
         update.changed.push(Changed { name, resource, touched: seen.is_some() });
     }
 
-    /// What it says is gone.
-    fn remove(&mut self, removed: Vec<ResourceName>, incoming: &mut Incoming<'_>) {
+    /// What it says is gone. A glob that is named so beside an error is for clients that know no errors (rule 117).
+    fn remove(
+        &mut self,
+        removed: Vec<ResourceName>,
+        errors: &[(ResourceName, ResourceError)],
+        incoming: &mut Incoming<'_>,
+    ) {
         let Incoming { update, received, refused, .. } = incoming;
         if !update.removed.is_empty() {
             // What lost an alias to another resource may be wanted by one that it brought itself.
@@ -124,7 +136,11 @@ impl Delta {
         }
         for name in removed {
             if name.is_glob() {
-                self.empty_glob(name, update);
+                let is_withheld =
+                    errors.iter().any(|(of, error)| *of == name && failure::withheld(of, error).is_some());
+                if !is_withheld {
+                    self.empty_glob(name, update);
+                }
             } else if !refused.contains(name.as_str()) && self.common.wanted.covers(&name) {
                 self.common.wanted.answer_name(&name);
                 self.common.failed.remove(&name);
@@ -166,19 +182,25 @@ impl Delta {
     }
 
     /// TP3. For clients that ignore errors, what has one is named among the removed too (rule 117): the error counts.
-    fn fail(&mut self, errors: Vec<ResourceError>, received: &[(ResourceName, Received)], update: &mut Update) {
+    fn fail(
+        &mut self,
+        errors: Vec<(ResourceName, ResourceError)>,
+        received: &[(ResourceName, Received)],
+        update: &mut Update,
+    ) {
         if errors.is_empty() {
             return;
         }
         let mut said: HashSet<_> = received.iter().map(|(name, _)| name.clone()).collect();
         said.extend(update.removed.iter().cloned());
-        for (name, error) in errors.into_iter().filter_map(failure::read) {
-            self.common.wanted.stop_timer(&Interest::Name(name.clone()));
-            if name.is_glob() {
-                if self.common.wanted.wish(&name.clone().into()).is_none() {
+        for (name, error) in errors {
+            let interest = Interest::from(name.clone());
+            self.common.wanted.stop_timer(&interest);
+            if interest.is_collection() {
+                if self.common.wanted.wish(&interest).is_none() {
                     continue;
                 }
-                if !error.is_transient() {
+                if failure::withheld(&name, &error).is_none() {
                     self.empty_glob(name.clone(), update);
                 }
             } else if !self.common.wanted.covers(&name) || self.common.wanted.was_left_before(&name, &error) {
@@ -188,7 +210,9 @@ impl Delta {
             } else if said.insert(name.clone()) {
                 update.removed.push(name.clone());
             }
-            self.common.failed.insert(name.clone());
+            if interest != Interest::Wildcard {
+                self.common.failed.insert(name.clone());
+            }
             update.errors.push((name, error));
         }
     }
@@ -202,6 +226,7 @@ impl Delta {
         self.common.wanted.answer(&interest);
         let Interest::Name(glob) = &interest else { return };
         self.common.failed.remove(glob);
+        self.common.end_withholding(&interest);
         // What the same response sends, as new or as it was, is there whatever it says of the glob.
         let sent = update.changed.iter().chain(&update.repeated).map(|changed| &changed.name);
         let sent: HashSet<_> = sent.chain(update.refreshed.iter().map(|(name, _)| name)).collect();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use xdstp_cache::Interest;
+use xdstp_cache::{Interest, ResourceError};
 use xdstp_uri::ResourceName;
 
 use super::{Named, Sotw};
@@ -13,7 +13,6 @@ use crate::client::session::incoming::{Arrived, Incoming};
 use crate::client::session::verdict::Pending;
 use crate::client::update::{Changed, Update, UpdateId};
 use crate::response::{self, Rejected, Response};
-use crate::wire::ResourceError;
 
 impl Sotw {
     /// `None` when nothing is wanted: the response is acknowledged unseen.
@@ -39,12 +38,14 @@ impl Sotw {
             // All there is of what is wanted came, however much of it the server saw leave.
             self.left.retain(|interest| self.common.wanted.wish(interest).is_none());
         }
+        let errors = failure::read_all(response.errors);
+        self.common.withhold(id, &errors);
         let mut incoming = Incoming::new(now, id, response.rejected, intern, &mut self.common);
         let unread = incoming.refused.iter().filter_map(|name| ResourceName::parse(name).ok());
         self.doubted.extend(unread.filter(|name| self.common.wanted.covers(name)));
         // What is missing may be what could not be read.
         let complete = self.full_state && incoming.update.rejected.is_empty();
-        if self.common.wanted.answer(&Interest::Wildcard) {
+        if !self.common.is_withheld(&Interest::Wildcard) && self.common.wanted.answer(&Interest::Wildcard) {
             incoming.update.answered.push(Interest::Wildcard);
         }
         // A full state repeats what did not change; other types do so on purpose (rules 66, 67).
@@ -57,7 +58,7 @@ impl Sotw {
         }
         incoming.beat(&mut self.common);
         let update = &mut incoming.update;
-        self.fail(response.errors, &present, update);
+        self.fail(errors, &present, update);
         let mut removes = !update.removed.is_empty();
         if complete {
             removes = self.miss(&present, update);
@@ -68,7 +69,8 @@ impl Sotw {
         update.version.clone_from(&response.version);
         self.common.absences.heard(now, &mut self.common.wanted);
         // It may be of what was wanted before.
-        let outgrown = self.full_state && (self.crossable || !self.common.wanted.is_told());
+        let lacks = self.crossable || !self.common.wanted.is_told() || self.common.withholds();
+        let outgrown = self.full_state && lacks;
         let (nonce, version) = (Some(response.nonce), response.version);
         let pending = Pending { nonce, version, outgrown, removes, ..Pending::default() };
         Some(incoming.conclude(&mut self.common, pending))
@@ -93,9 +95,10 @@ impl Sotw {
         self.left.remove(&interest);
         self.failing.remove(&name);
         let (failed, doubted) = (self.common.failed.remove(&name), self.doubted.remove(&name));
-        incoming.update.answered.extend(self.common.wanted.answer_parent(&name));
         present.insert(name.clone());
+        let by = incoming.update.id;
         let Some(frame) = frame else {
+            incoming.update.answered.extend(self.common.answer_by(&name, by, false));
             match ttl {
                 Some(ttl) => incoming.heartbeats.push(name, None, ttl),
                 None => {
@@ -107,10 +110,11 @@ impl Sotw {
         };
         let Arrived { name, resource, seen } = incoming.arrive(name, frame, version, ttl, &self.common);
         let touched = seen.is_some();
+        incoming.update.answered.extend(self.common.answer_by(&name, by, recovers || !touched));
         // That it does not fail any more, or lives for ever now, is news.
         let mut over = failed || ttl.is_none() && touched && self.common.held.expires(&name);
-        if !self.common.failed.is_empty() && (recovers || !touched) {
-            over |= name.glob_parent().is_some_and(|glob| self.common.failed.remove(&glob));
+        if recovers || !touched {
+            over |= self.common.end_glob_error(&name);
         }
         let update = &mut incoming.update;
         if !touched || resent || over {
@@ -132,6 +136,7 @@ impl Sotw {
         let held = self.common.held.iter().map(|(name, _)| name);
         let seen = held.chain(self.common.unfinished.names()).chain(&self.refused);
         let missing = seen.filter(|name| !present.contains(*name) && !self.failing.contains(*name));
+        let missing = missing.filter(|name| !self.common.is_of_withheld(name));
         update.removed.extend(missing.cloned());
         let removes = update.removed.iter().any(|name| !self.refused.contains(name));
         self.refused.clear();
@@ -157,7 +162,7 @@ impl Sotw {
             if name.is_some_and(|name| present.contains(name) || removed.contains(name)) {
                 continue;
             }
-            let fails = failing.contains(interest.as_str());
+            let fails = failing.contains(interest.as_str()) || self.common.is_withheld(&interest);
             if !fails && name.is_none() && self.common.wanted.answer(&interest) {
                 update.answered.push(interest.clone());
             }
@@ -170,17 +175,23 @@ impl Sotw {
     }
 
     /// TP3: an error is an answer, so it stops the timer of its name (rule 118).
-    fn fail(&mut self, errors: Vec<ResourceError>, present: &HashSet<ResourceName>, update: &mut Update) {
-        for (name, error) in errors.into_iter().filter_map(failure::read) {
+    fn fail(
+        &mut self,
+        errors: Vec<(ResourceName, ResourceError)>,
+        present: &HashSet<ResourceName>,
+        update: &mut Update,
+    ) {
+        for (name, error) in errors {
             let interest = Interest::from(name.clone());
-            let news = !error.is_transient() && self.common.wanted.answer(&interest);
+            let is_answer = !error.is_transient() && !self.common.is_withheld(&interest);
+            let news = is_answer && self.common.wanted.answer(&interest);
             self.common.wanted.stop_timer(&interest);
-            if name.is_glob() {
+            if interest.is_collection() {
                 if self.common.wanted.wish(&interest).is_none() {
                     continue;
                 }
                 if news {
-                    update.answered.push(interest);
+                    update.answered.push(interest.clone());
                 }
             } else if !self.common.wanted.covers(&name)
                 || self.common.wanted.was_left_before(&name, &error)
@@ -193,7 +204,9 @@ impl Sotw {
             } else if self.full_state {
                 self.failing.insert(name.clone());
             }
-            self.common.failed.insert(name.clone());
+            if interest != Interest::Wildcard {
+                self.common.failed.insert(name.clone());
+            }
             update.errors.push((name, error));
         }
     }

@@ -1,6 +1,6 @@
 //! By what of all that is wanted a name is.
 
-use xdstp_cache::ResourceError;
+use xdstp_cache::{Interest, ResourceError};
 use xdstp_uri::{NameKey, ResourceName};
 
 use super::{Wanted, Wish};
@@ -29,6 +29,18 @@ impl Wanted {
     /// Whether `name` is wanted by more than the glob it is a member of.
     pub(crate) fn covers_otherwise(&self, name: &ResourceName) -> bool {
         self.wildcard.is_some() || self.names.contains_key(name) || !self.aliases.of(name).is_empty()
+    }
+
+    /// Whether `name` is asked for itself, or by an alias.
+    pub(crate) fn is_named(&self, name: &ResourceName) -> bool {
+        self.naming(name).next().is_some()
+    }
+
+    /// Whether `name` is wanted by more than such collections.
+    pub(crate) fn covers_without(&self, name: &ResourceName, is_such: impl Fn(&Interest) -> bool) -> bool {
+        let glob = self.glob_of(name).and_then(|_| name.glob_parent().map(Interest::Name));
+        let wildcard = self.wildcard.map(|_| Interest::Wildcard);
+        self.is_named(name) || glob.into_iter().chain(wildcard).any(|collection| !is_such(&collection))
     }
 
     /// Whether `name` is asked for itself, or a member of a glob, that no stream has answered yet.

@@ -33,16 +33,7 @@ impl Sotw {
         } else {
             (Transmit::new(outgoing.type_url.clone()), None)
         };
-        source.pull_errors(self.subscriber.id, Removals::Include, &mut |failed| {
-            // What is refreshed is not let go.
-            if !rule.full_state_in_sotw && !failed.error.is_transient() {
-                self.subscriber.refreshes.forget(failed.name);
-            }
-            if !(rule.full_state_in_sotw && failed.beside && !failed.name.is_glob()) {
-                transmit.push_error(Protocol::Sotw, self.wanted.spelling.of(failed.name), failed.error);
-            }
-            ControlFlow::Continue(())
-        });
+        self.push_errors(&mut transmit, Removals::Include, rule.full_state_in_sotw, source);
         // A text that is no name cannot be that of a resource: SotW has no other way to say so.
         while let Some(text) = self.wanted.untold.pop_first() {
             if let Err(reason) = name_of(&text, outgoing.name_bytes) {
@@ -55,5 +46,27 @@ impl Sotw {
         }
         let version = state.unwrap_or_else(|| self.version_of_changes(outgoing, source));
         Some((transmit, version))
+    }
+
+    /// To who asks for a collection, all that the next full state lacks of it would be gone: why it is not sent, is said with that
+    /// state. To who has it, what is gone is told before, because what lacks in a state with the error is not gone.
+    pub(super) fn push_errors(
+        &mut self,
+        transmit: &mut Transmit,
+        removals: Removals,
+        full_state: bool,
+        source: &mut impl Source,
+    ) {
+        source.pull_errors(self.subscriber.id, removals, &mut |failed| {
+            // What is refreshed is not let go.
+            if !full_state && !failed.error.is_transient() {
+                self.subscriber.refreshes.forget(failed.name);
+            }
+            let is_collection = failed.name.is_glob() || failed.name.as_str() == "*";
+            if !(full_state && failed.beside && !is_collection) {
+                transmit.push_error(Protocol::Sotw, self.wanted.spelling.of(failed.name), failed.error);
+            }
+            ControlFlow::Continue(())
+        });
     }
 }

@@ -37,7 +37,7 @@ impl Sotw {
         }
         // What is gone counts as told once it is pulled, and would go with the first addition that can be said (rule 122).
         let may_be_early = !goes_on && (self.withheld || self.subscriber.newest_removal(source) > 0);
-        let is_early = may_be_early && self.is_unknown(source.visit(self.subscriber.id, &mut |_, _| {}));
+        let is_early = may_be_early && self.is_unknown(source.visit(self.subscriber.id, &mut |_, _| {}), outgoing);
         let removals = if is_early || before == Removals::Defer { Removals::Defer } else { removals };
         changed |= is_early;
         let mut visitor = |pull: Pull<'_, Frame>| {
@@ -120,13 +120,17 @@ impl Sotw {
         let (of_located, leave) = self.visit_located(removals, outgoing, &mut transmit, hash.as_mut(), source);
         let (visited, given) = (visited.and(of_located), given.filter(|_| !leave));
         let version = given.map_or_else(|| hash.unwrap_or_default().to_string(), |given| given.to_string());
-        (!self.is_unknown(visited)).then_some((transmit, version))
+        (!self.is_unknown(visited, outgoing)).then_some((transmit, version))
     }
 
     /// Absence is deletion: what a reconnected client may hold is not left out before it is answered (rule 151). To one
-    /// that holds nothing, what there is of an answer does not lie.
-    fn is_unknown(&self, visited: Unanswered) -> bool {
-        let holds = self.resumed.is_some() && visited.any() || self.sent.is_some() && visited.held > 0;
+    /// that holds nothing, what there is of an answer does not lie. A relay knows that what is refused is not gone.
+    fn is_unknown(&self, visited: Unanswered, outgoing: &Outgoing<'_>) -> bool {
+        let mut unsaid = visited;
+        if outgoing.features.for_others {
+            unsaid.refused = 0;
+        }
+        let holds = self.resumed.is_some() && unsaid.any() || self.sent.is_some() && visited.held > 0;
         visited.collections > 0 && self.wanted.wildcard || holds
     }
 }

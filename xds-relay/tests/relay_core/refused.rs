@@ -1,0 +1,79 @@
+//! A wildcard or a glob that an origin does not send, behind one relay after another: who asks is told so in the origin's
+//! words, and nothing that anybody holds is gone.
+
+use prost::Message;
+use xds_transport::wire::{DeltaDiscoveryResponse, DiscoveryResponse, ResourceError};
+
+use crate::support::*;
+
+const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
+const MEMBER: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/x";
+/// Longer than any silence that says something.
+const LONG: u32 = 60;
+
+/// The protocols of two hops, of the client, what is asked for, and what there may be of it.
+fn cases() -> impl Iterator<Item = ([Protocol; 2], Protocol, &'static str, &'static str)> {
+    let protocols = |bits: u32| [0, 1, 2].map(|hop| if bits >> hop & 1 == 0 { DELTA } else { SOTW });
+    (0..8).map(protocols).flat_map(|[first, second, client]| {
+        [("*", "c"), (GLOB, MEMBER)].map(|(asked, member)| ([first, second], client, asked, member))
+    })
+}
+
+/// The errors that a client was told since this was asked last.
+fn errors(chain: &mut Chain, client: usize, protocol: Protocol) -> Vec<String> {
+    let responses = std::mem::take(&mut chain.world.clients[client].chunks);
+    let errors = |bytes: Vec<u8>| match protocol {
+        Protocol::Delta => DeltaDiscoveryResponse::decode(&*bytes).unwrap().resource_errors,
+        Protocol::Sotw => DiscoveryResponse::decode(&*bytes).unwrap().resource_errors,
+    };
+    let words = |error: ResourceError| {
+        let status = error.error_detail.unwrap();
+        format!("{}:{} {}", error.resource_name.unwrap().name, status.code, status.message)
+    };
+    responses.iter().flat_map(|chunks| errors(chunks.concat())).map(words).collect()
+}
+
+#[test]
+fn who_asks_behind_two_relays_for_what_is_refused_is_told_so() {
+    for (hops, protocol, asked, _) in cases() {
+        let mut chain = Chain::new(&hops, "share_by: [cluster]");
+        chain.world.fail(0, CLUSTERS, asked, 7, "ask by name");
+        for node in ["first", "later"] {
+            let client = chain.client(1, protocol, node);
+            chain.world.subscribe(client, CLUSTERS, &[asked]);
+            chain.world.advance(LONG * SECOND);
+            let case = format!("{hops:?} {protocol:?} {asked} {node}");
+            assert_eq!(errors(&mut chain, client, protocol), [format!("{asked}:7 ask by name")], "{case}");
+        }
+    }
+}
+
+#[test]
+fn what_clients_hold_of_what_is_refused_from_now_on_stays() {
+    for (hops, protocol, asked, member) in cases() {
+        let mut chain = Chain::new(&hops, "share_by: [cluster]");
+        chain.world.put(0, CLUSTERS, member, "1");
+        let client = chain.client(1, protocol, "n");
+        chain.world.subscribe(client, CLUSTERS, &[asked]);
+        chain.world.advance(LONG * SECOND);
+        chain.world.told(client);
+        chain.world.clients[client].chunks.clear();
+        chain.world.fail(0, CLUSTERS, asked, 7, "no more");
+        chain.world.advance(LONG * SECOND);
+        let case = format!("{hops:?} {protocol:?} {asked}");
+        assert_eq!(errors(&mut chain, client, protocol), [format!("{asked}:7 no more")], "{case}");
+        assert_eq!(chain.world.clients[client].held(CLUSTERS), [format!("{member}@1")], "{case}");
+        // Whoever comes later has what there is, and is told.
+        let later = chain.client(1, protocol, "later");
+        chain.world.subscribe(later, CLUSTERS, &[asked]);
+        chain.world.advance(LONG * SECOND);
+        assert_eq!(chain.world.clients[later].held(CLUSTERS), [format!("{member}@1")], "{case}");
+        assert_eq!(errors(&mut chain, later, protocol), [format!("{asked}:7 no more")], "{case}");
+        // What it has again is sent as ever.
+        chain.world.put(0, CLUSTERS, member, "2");
+        chain.world.advance(LONG * SECOND);
+        for client in [client, later] {
+            assert_eq!(chain.world.clients[client].held(CLUSTERS), [format!("{member}@2")], "{case}");
+        }
+    }
+}
