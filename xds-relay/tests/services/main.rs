@@ -36,6 +36,7 @@ mod refused;
 mod releases;
 mod reload;
 mod reload_fields;
+mod resumed;
 mod returning;
 mod strangers;
 mod stream;
