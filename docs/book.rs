@@ -87,6 +87,22 @@ mod tests {
         assert_eq!(shown.join("\n\n") + "\n", behind);
     }
 
+    /// How little a control plane takes: what `main` has in it, and of the other all but what it knows of Envoy's types.
+    #[test]
+    fn the_examples_of_control_planes_are_short() {
+        let main = |program: &str| {
+            let (_, behind) = program.split_once("async fn main() ").unwrap_or_default();
+            behind.lines().skip(1).take_while(|line| *line != "}").filter(|line| !line.is_empty()).count()
+        };
+        let plane = main(include_str!("../xds-transport/examples/control_plane.rs"));
+        assert!((1..=15).contains(&plane), "control_plane.rs: {plane} lines in main");
+        let groups = include_str!("../xds-transport/examples/node_groups.rs");
+        assert!((1..=15).contains(&main(groups)), "node_groups.rs: {} lines in main", main(groups));
+        let (own, _) = groups.split_once("\n/// As much of Envoy's types as is used here.").unwrap();
+        let lines = own.lines().filter(|line| !line.is_empty() && !line.starts_with("//!")).count();
+        assert!(lines <= 40, "node_groups.rs: {lines} lines");
+    }
+
     /// What a reader copies names no crate that he cannot have.
     #[test]
     fn no_program_shows_the_book_s_own_crate() {

@@ -1,5 +1,5 @@
 """Runs the tests: `run [--relay PATH] [--tool PATH] [--example PATH] [--plane PATH] [--browser PATH] [--direct] [--scale]
-[--figures] [--list] [NAME...]`, where NAME is a part of the names to run."""
+[--with-node] [--figures] [--list] [NAME...]`, where NAME is a part of the names to run."""
 
 import argparse
 import importlib
@@ -45,8 +45,12 @@ def main():
     suite = "scale" if options.scale else "figures" if options.figures else "tests"
     for module in sorted((HERE / suite).glob("[a-z]*.py")):
         importlib.import_module(f"{suite}.{module.stem}")
-    there = cases(options.direct, options.browser, grpc_js.is_there())
-    chosen = [case for case in there if not options.names or matches(case, options.names)]
+    named = [case for case in cases(options.direct) if not options.names or matches(case, options.names)]
+    node = grpc_js.is_there()
+    chosen = [case for case in named if case.lacks(options.browser, node) is None]
+    if options.with_node and not node:
+        print("there is no Node with gRPC: node and npm", file=sys.stderr)
+        return 2
     if options.list:
         print("\n".join(case.name for case in chosen))
         return 0
@@ -69,6 +73,7 @@ def main():
         kill_all()
     failed = [case.name for case in chosen if case.name not in passed]
     print(f"{time.monotonic() - started:.0f} s")
+    print_left_out(named, options.browser, node)
     print(f"{len(passed)} passed, {len(failed)} failed", *failed)
     return 1 if failed else 0
 
@@ -81,12 +86,23 @@ def arguments():
     parser.add_argument("--example", type=Path, help="the example `watch` of xdstp-client (default: as the relay)")
     parser.add_argument("--plane", type=Path, help="the example `control_plane` of xds-transport, with `node_groups` beside it (default: as the relay)")
     parser.add_argument("--browser", type=Path, help="a Chromium, for the tests that look at pages; pictures: pictures/")
+    parser.add_argument("--with-node", action="store_true", help="fail where there is no Node, whose tests are left out otherwise")
     parser.add_argument("--direct", action="store_true", help="no relay: clients face the origin, to check the suite")
     parser.add_argument("--scale", action="store_true", help="the tests of relays that share what they know in etcd")
     parser.add_argument("--figures", action="store_true", help="what relays and etcd cost: printed, and held against nothing")
     parser.add_argument("--list", action="store_true", help="print the names and do nothing")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a part of the names of the tests to run")
     return parser.parse_args()
+
+
+def print_left_out(named, browser, node):
+    """What was asked for and not run, and why."""
+    left_out = {}
+    for case in named:
+        if lack := case.lacks(browser, node):
+            left_out.setdefault(lack, []).append(case.name)
+    for lack, names in left_out.items():
+        print(f"{len(names)} left out, which need {lack}:", *names)
 
 
 def matches(case, names):

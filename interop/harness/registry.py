@@ -15,7 +15,7 @@ SCENARIOS = []
 class Scenario:
     """A test function with its cases. `alone` keeps other tests away while it runs: it measures time, or it needs
     fixed ports. `waits` says that it mostly waits, so that many of its kind may go beside the others. `needs_browser`
-    leaves it out where there is none, and so does `needs_node`. `needs_programs` has the tool and the example of the client library there,
+    leaves it out where there is none, and so does `needs_node`, which is told. `needs_programs` has the tool and the example of the client library there,
     `needs_plane` the example of a control plane."""
 
     function: object
@@ -41,6 +41,14 @@ class Case:
         """Runs it to its end or to the first thing that is not as it should be."""
         self.scenario.function(bed, **self.arguments)
 
+    def lacks(self, browser, node):
+        """What it needs and is not there."""
+        if self.scenario.needs_browser and not browser:
+            return "a browser, which --browser names"
+        if (self.scenario.needs_node or self.arguments.get("client") in NODE_CLIENTS) and not node:
+            return "a Node with gRPC: node and npm"
+        return None
+
 
 def scenario(
     needs_relay=False,
@@ -62,10 +70,10 @@ def scenario(
     return register
 
 
-def cases(direct, browser, node):
-    """All cases there are, with a relay or directly, with a browser and gRPC for Node or without."""
+def cases(direct):
+    """All cases there are, with a relay or directly."""
     for entry in SCENARIOS:
-        if direct and entry.needs_relay or not browser and entry.needs_browser or not node and entry.needs_node:
+        if direct and entry.needs_relay:
             continue
         axes = dict(entry.cases)
         if direct and "origin" in axes:
@@ -73,7 +81,7 @@ def cases(direct, browser, node):
         for values in itertools.product(*axes.values()):
             arguments = dict(zip(axes, values, strict=True))
             by_node = arguments.get("client") in NODE_CLIENTS
-            if by_node and (not node or arguments.get("origin", ORIGINS[0]) not in (ORIGINS[0], "direct")):
+            if by_node and arguments.get("origin", ORIGINS[0]) not in (ORIGINS[0], "direct"):
                 continue
             labels = [f"{value}_origin" if axis == "origin" else str(value) for axis, value in arguments.items()]
             yield Case("/".join([entry.function.__name__, *labels]), entry, arguments)

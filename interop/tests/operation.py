@@ -147,7 +147,7 @@ def asked_to_stop_it_drains_within_its_bound(bed):
     bed.relay.terminate()
     until("the relay has ended", lambda: not bed.relay.process.alive(), within=10)
     took = time.monotonic() - started
-    check(took < 4.0, f"it took {took:.1f} s")
+    check(took < 3.2, f"it took {took:.1f} s")
     equal(bed.relay.process.child.returncode, 0, "its exit status")
     equal(stream.removals, {}, "what the client was told is gone")
 

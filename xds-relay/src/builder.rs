@@ -159,7 +159,8 @@ impl RelayBuilder {
     }
 
     /// How clients are spoken to, in place of the configuration's `tls`: with a verifier or certificates of one's own. ALPN is set to
-    /// what the relay speaks. The [certificate](xds_transport::grpc::server::ClientCertificate) that a client showed is among the
+    /// what the relay speaks, and a session of who showed a certificate is not kept, so that it is verified each time; what a `ticketer` gives
+    /// out is its own. The [certificate](xds_transport::grpc::server::ClientCertificate) that a client showed is among the
     /// extensions of its requests.
     pub fn tls(mut self, tls: ServerConfig) -> Self {
         self.tls = Some(tls);

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 
+use crate::workspace::Package;
 use crate::{readme, workspace};
 
 /// What cargo adds by itself, not the same in each of its versions.
@@ -35,6 +36,7 @@ pub(crate) fn check() -> Result<String, Box<dyn Error>> {
                 list.display()
             ));
         }
+        problems.extend(lacking(package, &found).map(|what| format!("{} has no {what}", package.name)));
         let file = package.directory.join("README.md");
         let said = readme::problems(&fs::read_to_string(&file)?);
         problems.extend(said.iter().map(|problem| format!("{}:{problem}", file.display())));
@@ -63,6 +65,16 @@ fn files(package: &str) -> Result<String, Box<dyn Error>> {
     Ok(files.into_iter().map(|file| file + "\n").collect())
 }
 
+/// What whoever looks for it, or has it, needs and it does not have.
+fn lacking(package: &Package, files: &str) -> impl Iterator<Item = &'static str> {
+    let has = [
+        ("keywords", package.keywords > 0),
+        ("categories", package.categories > 0),
+        ("CHANGELOG.md", files.lines().any(|file| file == "CHANGELOG.md")),
+    ];
+    has.into_iter().filter(|(_, is_there)| !is_there).map(|(what, _)| what)
+}
+
 /// The lines that only one of two lists has, each on a line of its own.
 fn changes(committed: &str, found: &str) -> String {
     let (committed, found): (BTreeSet<&str>, BTreeSet<&str>) = (committed.lines().collect(), found.lines().collect());
@@ -73,6 +85,17 @@ fn changes(committed: &str, found: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_package_has_what_it_is_found_by_and_says_what_changed() {
+        let lacks = |keywords, categories, files| {
+            let package = Package { name: "a".to_owned(), directory: PathBuf::new(), keywords, categories };
+            lacking(&package, files).collect::<Vec<_>>()
+        };
+        assert!(lacks(1, 1, "CHANGELOG.md\nsrc/lib.rs\n").is_empty());
+        assert_eq!(lacks(0, 1, "CHANGELOG.md\n"), ["keywords"]);
+        assert_eq!(lacks(5, 0, "old/CHANGELOG.md\n"), ["categories", "CHANGELOG.md"]);
+    }
 
     #[test]
     fn changes_are_what_only_one_list_has() {

@@ -10,6 +10,9 @@ use serde_json::Value;
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) directory: PathBuf,
+    /// By what it is found there.
+    pub(crate) keywords: usize,
+    pub(crate) categories: usize,
 }
 
 pub(crate) fn root() -> PathBuf {
@@ -35,7 +38,9 @@ pub(crate) fn published() -> Result<Vec<Package>, Box<dyn Error>> {
     let read = |package: &Value| {
         let text = |field| package.get(field).and_then(Value::as_str).ok_or("cargo metadata: a package without a name");
         let directory = Path::new(text("manifest_path")?).parent().map(Path::to_path_buf).unwrap_or_default();
-        Ok(Package { name: text("name")?.to_owned(), directory })
+        let count = |field| package.get(field).and_then(Value::as_array).map_or(0, Vec::len);
+        let (keywords, categories) = (count("keywords"), count("categories"));
+        Ok(Package { name: text("name")?.to_owned(), directory, keywords, categories })
     };
     published.map(read).collect()
 }

@@ -5,6 +5,7 @@ mod attacks;
 mod calls;
 mod contention;
 mod seats;
+mod secured;
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -62,10 +63,20 @@ fn serve_within(
     router: Router,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> (JoinHandle<()>, EndedBy) {
+    serve_by(None, limits, io, router, stop)
+}
+
+fn serve_by(
+    tls: Option<Arc<tls::Downstream>>,
+    limits: Limits,
+    io: DuplexStream,
+    router: Router,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> (JoinHandle<()>, EndedBy) {
     let ended = EndedBy::default();
     let tell = ended.clone();
     let ended_by = Arc::new(move |limit| tell.lock().unwrap().push(limit));
-    let serving = Serving { router, limits, limited: ended_by, open: OpenCalls::default(), tls: None };
+    let serving = Serving { router, limits, limited: ended_by, open: OpenCalls::default(), tls };
     let connections = tokio_stream::iter([Ok((io, seat()))]).chain(tokio_stream::pending());
     (tokio::spawn(async move { serving.serve(connections, stop).await }), ended)
 }

@@ -13,6 +13,7 @@ use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
 use crate::Running;
 use crate::loops::page;
 use crate::stream::{Call, connect, framed, in_time};
+use crate::tls::{Authority, Files};
 
 pub(crate) const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
@@ -111,6 +112,14 @@ async fn connections_have_so_much_time() {
     silent.write_all(b"PRI * HTTP").await.unwrap();
     in_time(silent.read_to_end(&mut Vec::new())).await.unwrap();
     counted(&relay, "preface", 1).await;
+
+    // By TLS a handshake has that time, too.
+    let (files, ca) = (Files::new(), Authority::new("ours"));
+    files.identity("server", ca.vouches_for("127.0.0.1", None));
+    let secured = files.relay("{ certificate: $server.pem, key: $server.key }\nlimits: { preface: 50ms }").await;
+    let mut silent = TcpStream::connect(secured.address).await.unwrap();
+    assert_eq!(in_time(silent.read(&mut [0])).await.unwrap(), 0);
+    counted(&secured, "preface", 1).await;
 
     let (relay, _directory) = self::relay("first_request: 50ms").await;
     let idle = TcpStream::connect(relay.address).await.unwrap();

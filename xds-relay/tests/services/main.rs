@@ -37,6 +37,7 @@ mod refused_wildcard;
 mod releases;
 mod reload;
 mod reload_fields;
+mod resumed;
 mod returning;
 mod strangers;
 mod stream;

@@ -130,6 +130,66 @@ mod tests {
         assert!(without.is_empty(), "{without:?}");
     }
 
+    /// Of each type the methods that Envoy's API has, but `Fetch`, which is REST; of dynamic parameters those that the draft of TP2 has.
+    const METHODS: &str = "
+        envoy.config.listener.v3.Listener
+            /envoy.service.listener.v3.ListenerDiscoveryService/StreamListeners
+            /envoy.service.listener.v3.ListenerDiscoveryService/DeltaListeners
+        envoy.config.route.v3.RouteConfiguration
+            /envoy.service.route.v3.RouteDiscoveryService/StreamRoutes
+            /envoy.service.route.v3.RouteDiscoveryService/DeltaRoutes
+        envoy.config.route.v3.ScopedRouteConfiguration
+            /envoy.service.route.v3.ScopedRoutesDiscoveryService/StreamScopedRoutes
+            /envoy.service.route.v3.ScopedRoutesDiscoveryService/DeltaScopedRoutes
+        envoy.config.route.v3.VirtualHost
+            /envoy.service.route.v3.VirtualHostDiscoveryService/DeltaVirtualHosts
+        envoy.config.cluster.v3.Cluster
+            /envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters
+            /envoy.service.cluster.v3.ClusterDiscoveryService/DeltaClusters
+        envoy.config.endpoint.v3.ClusterLoadAssignment
+            /envoy.service.endpoint.v3.EndpointDiscoveryService/StreamEndpoints
+            /envoy.service.endpoint.v3.EndpointDiscoveryService/DeltaEndpoints
+        envoy.config.endpoint.v3.LbEndpoint
+            /envoy.service.endpoint.v3.LocalityEndpointDiscoveryService/DeltaLocalityEndpoints
+        envoy.extensions.transport_sockets.tls.v3.Secret
+            /envoy.service.secret.v3.SecretDiscoveryService/StreamSecrets
+            /envoy.service.secret.v3.SecretDiscoveryService/DeltaSecrets
+        envoy.service.runtime.v3.Runtime
+            /envoy.service.runtime.v3.RuntimeDiscoveryService/StreamRuntime
+            /envoy.service.runtime.v3.RuntimeDiscoveryService/DeltaRuntime
+        envoy.config.dynamic_parameters.v3.DynamicParameterConstraintsMap
+            /envoy.service.dynamic_parameters.v3.DynamicParametersDiscoveryService/StreamDynamicParameterConstraints
+            /envoy.service.dynamic_parameters.v3.DynamicParametersDiscoveryService/DeltaDynamicParameterConstraints
+        envoy.config.core.v3.TypedExtensionConfig
+            /envoy.service.extension.v3.ExtensionConfigDiscoveryService/StreamExtensionConfigs
+            /envoy.service.extension.v3.ExtensionConfigDiscoveryService/DeltaExtensionConfigs";
+
+    #[test]
+    fn rule_001_the_methods_of_each_type_are_those_of_envoy_s_api() {
+        let rules = TypeRules::envoy();
+        let (mut of, mut written) = ("", std::collections::BTreeSet::new());
+        for word in METHODS.split_whitespace() {
+            if !word.starts_with('/') {
+                of = word;
+                continue;
+            }
+            let protocol = if word.contains("/Delta") { Protocol::Delta } else { Protocol::Sotw };
+            let of = TypeUrl::from(format!("type.googleapis.com/{of}").as_str());
+            assert_eq!(rules.served(word), Some((protocol, Some(of.clone()))), "{word}");
+            written.insert((of, word.to_owned()));
+        }
+        // And a client calls no other.
+        let called: std::collections::BTreeSet<_> = rules
+            .services()
+            .flat_map(|(of, service)| {
+                let protocols = [Protocol::Sotw, Protocol::Delta].into_iter();
+                let had = protocols.filter(|protocol| *protocol == Protocol::Delta || !rules.of(of).delta_only);
+                had.map(|protocol| (of.clone(), service.method(protocol)))
+            })
+            .collect();
+        assert_eq!(called, written);
+    }
+
     #[test]
     fn rule_002_virtual_hosts_and_localities_are_delta_only() {
         let rules = TypeRules::envoy();

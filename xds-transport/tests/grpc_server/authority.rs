@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, DEFAULT_VERSIONS, RootCertStore, SupportedProtocolVersion};
 use tempfile::TempDir;
 use xds_transport::grpc::tls::{Pem, provider};
 
@@ -59,10 +59,20 @@ impl Files {
 
     /// A client that trusts CA.pem, and shows NAME.pem.
     pub(crate) fn client(&self, ca: &str, shows: Option<&str>) -> Arc<ClientConfig> {
+        self.client_of(DEFAULT_VERSIONS, ca, shows)
+    }
+
+    /// The same, which speaks no other versions of TLS.
+    pub(crate) fn client_of(
+        &self,
+        versions: &[&'static SupportedProtocolVersion],
+        ca: &str,
+        shows: Option<&str>,
+    ) -> Arc<ClientConfig> {
         let read = |name: String| Pem::read(Path::new(&self.path(&name))).unwrap();
         let roots: RootCertStore = read(format!("{ca}.pem")).roots().unwrap();
         let builder = ClientConfig::builder_with_provider(provider());
-        let builder = builder.with_safe_default_protocol_versions().unwrap().with_root_certificates(roots);
+        let builder = builder.with_protocol_versions(versions).unwrap().with_root_certificates(roots);
         let mut config = match shows {
             Some(name) => {
                 let (certificate, key) = (read(format!("{name}.pem")), read(format!("{name}.key")));

@@ -24,6 +24,8 @@ mod plane;
 mod pressure;
 mod refusals;
 mod requests;
+#[cfg(feature = "rustls-any")]
+mod resumed;
 mod served;
 mod streams;
 mod time;

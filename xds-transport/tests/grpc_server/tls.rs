@@ -5,12 +5,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::ClientConfig;
 use rustls::server::WebPkiClientVerifier;
+use rustls::version::TLS12;
+use rustls::{ClientConfig, ProtocolVersion};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Status;
 use tonic::transport::Server;
@@ -22,8 +24,8 @@ use crate::authority::{Authority, Files};
 use crate::call::{Connection, ack, delta_wildcard};
 use crate::served::Cluster;
 
-const OURS: &str = "spiffe://ours/client";
-const PRESENT: i32 = 4000;
+pub(crate) const OURS: &str = "spiffe://ours/client";
+pub(crate) const PRESENT: i32 = 4000;
 const PAST: i32 = 2001;
 
 type Connections = UnboundedReceiverStream<io::Result<DuplexStream>>;
@@ -48,7 +50,7 @@ impl Accept for OfOurs {
 }
 
 /// A server by TLS.
-struct Secured {
+pub(crate) struct Secured {
     connections: mpsc::UnboundedSender<io::Result<DuplexStream>>,
     notices: mpsc::UnboundedReceiver<Notice>,
     plane: ControlPlane,
@@ -63,9 +65,16 @@ impl Secured {
     where
         F: FnOnce(Incoming<Connections, DuplexStream>) -> Incoming<Connections, DuplexStream>,
     {
+        Self::serve_by(&ServerTls::load(files).unwrap(), set)
+    }
+
+    pub(crate) fn serve_by<F>(tls: &ServerTls, set: F) -> Self
+    where
+        F: FnOnce(Incoming<Connections, DuplexStream>) -> Incoming<Connections, DuplexStream>,
+    {
         let (connections, taken) = mpsc::unbounded_channel();
         let (tell, notices) = mpsc::unbounded_channel();
-        let incoming = ServerTls::load(files).unwrap().incoming(UnboundedReceiverStream::new(taken));
+        let incoming = tls.incoming(UnboundedReceiverStream::new(taken));
         let incoming = set(incoming.with_notices(move |notice| _ = tell.send(notice)));
         let plane = ControlPlane::new();
         plane.put("a", &Cluster::new("a", "")).unwrap();
@@ -82,14 +91,22 @@ impl Secured {
 
     /// A connection, or why there is none: what is wrong with the client it is told behind its own handshake.
     async fn connect(&self, client: Arc<ClientConfig>) -> Result<Connection, String> {
+        Ok(Connection::handshake(self.secure(client).await?).await)
+    }
+
+    pub(crate) async fn secure(&self, client: Arc<ClientConfig>) -> Result<TlsStream<DuplexStream>, String> {
         let connecting = TlsConnector::from(client).connect("server".try_into().unwrap(), self.dial());
-        let io = connecting.await.map_err(|error| error.to_string())?;
-        Ok(Connection::handshake(io).await)
+        connecting.await.map_err(|error| error.to_string())
+    }
+
+    /// What the server says next, and soon.
+    pub(crate) async fn notice(&mut self) -> Notice {
+        timeout(Duration::from_secs(60), self.notices.recv()).await.expect("nothing is said").unwrap()
     }
 
     /// Why the server does not speak to a client.
-    async fn refusal(&mut self) -> String {
-        match self.notices.recv().await.unwrap() {
+    pub(crate) async fn refusal(&mut self) -> String {
+        match self.notice().await {
             Notice::Refused { reason, .. } => reason.to_string(),
             notice => panic!("{notice}"),
         }
@@ -97,14 +114,14 @@ impl Secured {
 }
 
 /// How many resources there are for who comes so.
-async fn served(connection: &Connection) -> usize {
+pub(crate) async fn served(connection: &Connection) -> usize {
     let mut call = connection.aggregated(Protocol::Delta).await;
     call.send(&delta_wildcard());
     call.delta().await.unwrap().resources.len()
 }
 
 /// A server that asks for certificates, and what it is made of.
-fn ours() -> (Files, Authority, ServerFiles) {
+pub(crate) fn ours() -> (Files, Authority, ServerFiles) {
     let (files, authority) = (Files::new(), Authority::named("ours"));
     files.authority("ca", &authority);
     files.identity("server", &authority, "server", PRESENT);
@@ -152,6 +169,30 @@ async fn who_is_not_vouched_for_is_refused_and_both_sides_know_why() {
     let refusal = secured.refusal().await;
     assert!(refusal.starts_with("it speaks clear text, or something else ("), "{refusal}");
     assert_eq!(served(&secured.connect(files.client("ca", Some("client"))).await.unwrap()).await, 1, "it goes on");
+}
+
+/// Their versions: 3.3 is TLS 1.2. What is older has been taken back (RFC 8996).
+#[tokio::test(start_paused = true)]
+async fn tls_1_2_is_spoken_and_nothing_older() {
+    let (files, _, server) = ours();
+    let mut secured = Secured::serve(server);
+    let io = secured.secure(files.client_of(&[&TLS12], "ca", Some("client"))).await.unwrap();
+    assert_eq!(io.get_ref().1.protocol_version(), Some(ProtocolVersion::TLSv1_2));
+    assert_eq!(served(&Connection::handshake(io).await).await, 1);
+    for minor in 0..3 {
+        // TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, no compression, and of extensions the groups and schemes that there are.
+        let extensions = [&[0, 10, 0, 4, 0, 2, 0, 23][..], &[0, 13, 0, 4, 0, 2, 4, 3]].concat();
+        let hello = [&[3, minor][..], &[7; 32], &[0, 0, 2, 0xc0, 0x2b, 1, 0, 0, 16], &extensions].concat();
+        let hello = [&[1, 0, 0, u8::try_from(hello.len()).unwrap()], &hello[..]].concat();
+        let mut old = secured.dial();
+        old.write_all(&[&[22, 3, 1, 0, u8::try_from(hello.len()).unwrap()], &hello[..]].concat()).await.unwrap();
+        let mut alert = Vec::new();
+        old.read_to_end(&mut alert).await.unwrap();
+        assert_eq!((alert[0], &alert[3..]), (21, &[0, 2, 2, 70][..]), "fatal: protocol_version, of 3.{minor}");
+        drop(old);
+        let refusal = secured.refusal().await;
+        assert!(refusal.contains("peer is incompatible"), "{refusal}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

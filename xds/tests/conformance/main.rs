@@ -18,6 +18,8 @@ mod link;
 mod adapter;
 mod cncf;
 mod defects;
+#[cfg(unix)]
+mod documents;
 mod faulty;
 mod own;
 mod plane;

@@ -8,6 +8,7 @@ mod handshake;
 mod incoming;
 mod notice;
 mod secured;
+mod sessions;
 
 pub use self::accepting::Accepting;
 pub use self::client::TlsClient;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{Accept, FallibleAccept};
+
+use crate::grpc::tls::server::sessions::Withheld;
 
 /// How long a client has to take its refusal: a round trip, on a long way.
 const PARTING: Duration = Duration::from_millis(500);
@@ -24,7 +27,7 @@ pub struct Accepting<I>(State<I>);
 
 #[allow(clippy::large_enum_variant, reason = "each begins as the largest")]
 enum State<I> {
-    Beginning(FallibleAccept<I>),
+    Beginning(FallibleAccept<I>, Option<Arc<Withheld>>),
     Parting(Box<Parting<I>>),
     Done,
 }
@@ -39,8 +42,8 @@ struct Parting<I> {
 }
 
 impl<I: AsyncRead + AsyncWrite + Unpin> Accepting<I> {
-    pub(super) fn new(accept: Accept<I>) -> Self {
-        Self(State::Beginning(accept.into_fallible()))
+    pub(super) fn new(accept: Accept<I>, withheld: Option<Arc<Withheld>>) -> Self {
+        Self(State::Beginning(accept.into_fallible(), withheld))
     }
 }
 
@@ -51,8 +54,11 @@ impl<I: AsyncRead + AsyncWrite + Unpin> Future for Accepting<I> {
         let Self(state) = self.get_mut();
         loop {
             match state {
-                State::Beginning(accept) => match ready!(Pin::new(accept).poll(cx)) {
+                State::Beginning(accept, withheld) => match ready!(Pin::new(accept).poll(cx)) {
                     Ok(secured) => {
+                        if let Some(withheld) = withheld {
+                            withheld.release(secured.get_ref().1);
+                        }
                         *state = State::Done;
                         return Poll::Ready(Ok(secured));
                     }

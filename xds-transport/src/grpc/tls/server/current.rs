@@ -13,6 +13,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::grpc::tls::error::TlsError;
 use crate::grpc::tls::server::accepting::Accepting;
 use crate::grpc::tls::server::files::{ALPN, Contents, ServerFiles};
+use crate::grpc::tls::server::sessions::Withheld;
 use crate::grpc::tls::validity::Validity;
 
 /// How often files are looked at: whoever replaces them seldom waits for it.
@@ -27,7 +28,8 @@ enum From {
     Files(Mutex<Current>),
 }
 
-/// Files, what was in them, and what was made of it: sessions are resumed for as long as it is the same.
+/// Files, what was in them, and what was made of it: sessions are resumed for as long as it is the same, where clients are asked for
+/// no certificates.
 #[derive(Clone)]
 struct Current {
     files: Arc<ServerFiles>,
@@ -50,6 +52,10 @@ impl ServerTls {
 
     /// TLS with a configuration of one's own: a verifier, a source of certificates, a provider. If it says nothing of ALPN, that
     /// is HTTP/2.
+    ///
+    /// rustls does not verify a client again that resumes a session. So [`accept`](Self::accept) keeps sessions only of those that
+    /// showed no certificate. A `ticketer` goes past that: with one, how long a certificate counts that is no longer good is for
+    /// whoever gave it to say, as it is for who makes handshakes with [`config`](Self::config) himself.
     #[must_use]
     pub fn from_config(mut config: ServerConfig) -> Self {
         if config.alpn_protocols.is_empty() {
@@ -68,7 +74,14 @@ impl ServerTls {
 
     /// Begins to speak TLS on a connection. That it ends is for the caller to see to; [`incoming`](Self::incoming) does.
     pub fn accept<I: AsyncRead + AsyncWrite + Unpin>(&self, io: I) -> Accepting<I> {
-        Accepting::new(TlsAcceptor::from(self.config()).accept(io))
+        let (config, withheld) = match &*self.0 {
+            From::Config(config) => {
+                let (config, withheld) = Withheld::of_one(config);
+                (config, Some(withheld))
+            }
+            From::Files(current) => (lock(current).config.clone(), None),
+        };
+        Accepting::new(TlsAcceptor::from(config).accept(io), withheld)
     }
 
     /// The file of the server's certificate: none, if it is one of a configuration.

@@ -12,6 +12,7 @@ use rustls::{RootCertStore, ServerConfig};
 use crate::grpc::tls::error::TlsError;
 use crate::grpc::tls::pem::Pem;
 use crate::grpc::tls::provider::provider;
+use crate::grpc::tls::server::sessions::without_sessions;
 use crate::grpc::tls::validity::{Role, Validity};
 
 /// What gRPC speaks in TLS (RFC 7301).
@@ -53,7 +54,7 @@ impl ServerFiles {
         Self { certificate, key, client_ca: None, alpn: vec![ALPN.to_vec()], verifier: None }
     }
 
-    /// Each client must show a certificate that one of these vouches for.
+    /// Each client must show a certificate that one of these vouches for, each time that it connects: sessions are not resumed.
     #[must_use]
     pub fn with_client_ca(self, file: impl Into<PathBuf>) -> Self {
         Self { client_ca: Some(file.into()), ..self }
@@ -92,13 +93,18 @@ impl ServerFiles {
     /// What is made of them.
     pub(super) fn config(&self, contents: &Contents) -> Result<ServerConfig, TlsError> {
         let Contents { certificate, key, .. } = contents;
+        let verifier = self.client_verifier(contents)?;
+        let verifies = verifier.offer_client_auth();
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Provider)?
-            .with_client_cert_verifier(self.client_verifier(contents)?)
+            .with_client_cert_verifier(verifier)
             .with_single_cert(certificate.certificates()?, key.key()?)
             .map_err(|reason| TlsError::identity(certificate.file(), key.file(), reason))?;
         config.alpn_protocols.clone_from(&self.alpn);
+        if verifies {
+            without_sessions(&mut config);
+        }
         Ok(config)
     }
 
