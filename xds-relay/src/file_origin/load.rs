@@ -199,7 +199,6 @@ pub(crate) fn directory_of(
 ) -> Result<Directory, Error> {
     let descriptors = descriptors_of(config, origin, descriptors)?;
     let reading = origin.kind.file_reading();
-    let descriptors = if reading.validate { descriptors.with_validation() } else { descriptors };
     Ok(Directory {
         environment: reading.environment.then(Environment::of_process),
         with_directories: reading.sub_directories,
@@ -220,7 +219,7 @@ pub(crate) fn load_origin(
     Ok(LoadedOrigin { resources, dangling })
 }
 
-/// The types that an origin of the configuration may have.
+/// The types that an origin of the configuration may have, with their rules where it is held to them.
 ///
 /// # Errors
 /// The file of them is not good.
@@ -229,7 +228,8 @@ pub(crate) fn descriptors_of(config: &Config, origin: &Origin, file: Option<&Pat
         let field = config.field_of(origin, "descriptors");
         Error::Field { field, reason: with_causes(&error) }
     };
-    file.map_or_else(Descriptors::built_in, Descriptors::load).map_err(unusable)
+    let descriptors = file.map_or_else(Descriptors::built_in, Descriptors::load).map_err(unusable)?;
+    Ok(if origin.kind.validates() { descriptors.with_validation() } else { descriptors })
 }
 
 fn text(file: &Path) -> Result<String, FileError> {

@@ -321,3 +321,14 @@ fn a_variable_that_is_no_text_is_an_error_of_its_own() {
     let told: Vec<_> = told.into_iter().map(|error| error.to_string()).collect();
     assert_eq!(told, ["2:55: resources[0].name: `${BYTES}`: what the environment has as BYTES is not UTF-8"]);
 }
+
+#[test]
+fn an_origin_is_held_to_the_rules_of_its_types_whatever_its_texts_are_in_unless_it_says_not() {
+    for kind in ["files: .", "etcd: { endpoints: ['a:1'], prefix: x/ }", "kubernetes: {}"] {
+        for (said, is_held) in [("", true), (", validate: true", true), (", validate: false", false)] {
+            let config = Config::parse("relay.yaml", &format!("origins: [{{ name: a, {kind}{said} }}]")).unwrap();
+            let types = descriptors_of(&config, &config.origins[0], None).unwrap();
+            assert_eq!(types.validator.is_some(), is_held, "{kind}{said}");
+        }
+    }
+}
