@@ -63,6 +63,7 @@ impl Common {
     /// The stream is gone: what is held stays, what was said and asked does not.
     pub(crate) fn disconnected(&mut self) {
         self.opened = false;
+        self.variants.forget_stream();
         self.absences.clear();
         self.wanted.forget_stream();
         self.unfinished.forget_stream();
