@@ -64,13 +64,15 @@ mod resource;
 mod secrets;
 mod served;
 mod validate;
+mod variant_keys;
 mod watch;
 mod wrapper;
+mod written;
 
 pub use self::descriptors::{Descriptors, DescriptorsError};
+pub(crate) use self::encoded::check_encoded;
 pub use self::error::FileError;
 pub use self::files::resource_files;
-pub(crate) use self::encoded::check_encoded;
 pub(crate) use self::held::held;
 pub use self::import::{Import, ImportedFile, import, import_file};
 pub(crate) use self::load::{descriptors_of, directory_of, load_origin, load_text, load_value};
