@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import time
 
 import grpc
 from envoy.service.discovery.v3 import ads_pb2_grpc, discovery_pb2
@@ -22,6 +23,8 @@ class RawClient:
         self.node = {"id": node, "cluster": cluster, "client_features": list(features)}
         self.responses, self.error = [], None
         self.state, self.arrivals, self.errors = {}, {}, {}
+        # When the last response came, by the clock of the machine.
+        self.came = None
         self.outbox = queue.SimpleQueue()
         # Otherwise the path is what calls are for, which HTTP/2 does not allow.
         local = [("grpc.default_authority", "localhost")] if address.startswith("unix") else []
@@ -48,6 +51,7 @@ class RawClient:
 
     def receive(self, response):
         """Learns from a response, then acknowledges it."""
+        self.came = time.time()
         self.learn(response)
         for failed in response.resource_errors:
             self.errors[response.type_url, failed.resource_name.name] = failed.error_detail.message

@@ -1,18 +1,25 @@
 """A relay that keeps what its origins said dies without a word, and is started again while its origin is dead."""
 
+import datetime
+import re
 import time
 
+from ads.types import CLUSTER
 from harness.bed import upstream
 from harness.envoy import VARIANTS, nothing_was_removed
 from harness.etcd import Etcd
-from harness.polling import throughout, until
+from harness.polling import check, throughout, until
 from harness.registry import ORIGINS, scenario
+from mesh import static_cluster
 from setups import GRPC, WITH_NODE, serving
 
 # How long a client, and the relay, may take to find out that who was away is there again: they back off.
 RETURN = 40.0
 # For longer than a relay waits before it writes.
 WRITES_BEHIND = 2.5
+# How long it may take from when what was kept is read until a client that comes then has the last of it.
+SERVED = 1.0
+MANY = 1000
 
 
 @scenario(client=WITH_NODE, origin=ORIGINS, needs_relay=True, waits=True)
@@ -46,6 +53,30 @@ def a_client_that_was_never_there_is_served_what_a_killed_relay_knew(bed, client
     else:
         other = bed.envoy(client, setup.xds_port, setup.mesh.port, node="other")
     until("requests of the other node reach the first backend", lambda: other.request() == "first", within=20)
+
+
+@scenario(client=ORIGINS, needs_relay=True, alone=True)
+def a_new_client_has_all_within_a_second_of_the_load(bed, client):
+    """From the relay's own word that it read what it kept to the last resource at a node that was never there, printed and held."""
+    names = {f"cluster-{number}" for number in range(MANY)}
+    source = bed.origin([static_cluster(name) for name in sorted(names)])
+    port = bed.front(source, state={"path": "state"}, share_by=["cluster"])
+    node = {"delta": bed.delta, "sotw": bed.sotw}[client]
+    held = {} if client == "delta" else {"full_state": (CLUSTER,)}
+
+    def comes(name):
+        one = node(port, node=name, **held)
+        one.subscribe(CLUSTER, "*")
+        until("it has all clusters", lambda: one.names(CLUSTER) == names, within=20)
+        return one
+
+    comes("first").stop()
+    all_is_kept(bed.relay)
+    source.kill()
+    bed.relay.restart()
+    took = comes("other").came - loaded(bed.relay)
+    print(f"a new client over {client} has {MANY} clusters {took:.3f} s after what was kept is read")
+    check(took < SERVED, f"it took {took:.3f} s")
 
 
 @scenario(client=(*VARIANTS, GRPC), origin=ORIGINS, needs_relay=True, waits=True)
@@ -83,6 +114,13 @@ def all_is_kept(relay):
         return written > 0 and now - since > WRITES_BEHIND
 
     until("what it knows is written", rests, within=20)
+
+
+def loaded(relay):
+    """When it had read what was kept, as its log says."""
+    lines = [line for line in relay.log.read_text().splitlines() if "what was known before was read" in line]
+    moment = re.search(r"\d{4}-\d\d-\d\dT[\d:.]+", lines[-1]).group()
+    return datetime.datetime.fromisoformat(moment).replace(tzinfo=datetime.UTC).timestamp()
 
 
 def counted(relay, name):

@@ -1,6 +1,5 @@
 //! A cache: what it stores, and who is told of it.
 
-use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::id::SubscriberId;
@@ -11,7 +10,6 @@ use crate::outcome::Outcomes;
 use crate::store::Store;
 use crate::subscribers::Subscribers;
 use crate::text::{TypeUrl, Version};
-use crate::variant::Overlap;
 
 /// The resources of one scope: by type, by name.
 ///
@@ -53,8 +51,6 @@ pub struct Cache<V> {
     pub(crate) looks: u64,
     /// Who has something to pull because of an edit that was dropped, and was not said to be told.
     pub(crate) unnamed: Vec<SubscriberId>,
-    /// What was found of variants that are equally good, and nobody has asked for.
-    pub(crate) overlaps: VecDeque<Overlap>,
 }
 
 impl<V> Cache<V> {
@@ -67,7 +63,6 @@ impl<V> Cache<V> {
             visits: 0,
             looks: 0,
             unnamed: Vec::new(),
-            overlaps: VecDeque::new(),
         }
     }
 

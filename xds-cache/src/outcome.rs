@@ -52,7 +52,8 @@ pub struct Outcomes {
     pub removed: u64,
     /// Resources that were forgotten because nobody was subscribed to them.
     pub evicted: u64,
-    /// How often two variants of a name were found equally good for somebody: see [`Overlap`](crate::Overlap).
+    /// How often two variants of a name were found equally good for somebody who selects, which is for their control plane to avoid:
+    /// TP2 does not say who gets which. Here it is the first, in the order of `xds_matcher`, which has a lint that finds all.
     pub overlapping: u64,
 }
 

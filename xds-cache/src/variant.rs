@@ -3,13 +3,9 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
 use xds_matcher::draft::{DynamicParameterConstraints, Subscription};
 use xds_matcher::{Constraint, ConstraintError, DynamicParameters};
-use xdstp_uri::ResourceName;
-
-use crate::text::TypeUrl;
 
 /// What tells one variant of a name from its others: whom it is for.
 ///
@@ -181,30 +177,6 @@ impl fmt::Display for Selector {
             Self::Parameters(parameters) => parameters.fmt(f),
             Self::Constraints(constraints) => constraints.constraint().fmt(f),
         }
-    }
-}
-
-/// Two variants of a name are equally good for somebody, which is for their control plane to avoid: TP2 does not say who gets
-/// which. Here it is the first, in the order of `xds_matcher`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Overlap {
-    /// The type.
-    pub type_url: TypeUrl,
-    /// The name.
-    pub name: ResourceName,
-    /// For whom.
-    pub selector: Selector,
-    /// The variant that is served.
-    pub served: Arc<Variant>,
-    /// One that is not, and might as well be.
-    pub other: Arc<Variant>,
-}
-
-impl fmt::Display for Overlap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, selector, served, other, .. } = self;
-        write!(f, "two variants of {name} are for {selector}: {served}, which is served, and {other}")
     }
 }
 

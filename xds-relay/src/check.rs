@@ -34,6 +34,7 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
             let types = loaded.resources.iter().map(|resource| resource.type_url.as_str());
             let mut content = FileContent::new(&origin.name, types);
             content.dangling = loaded.dangling.iter().map(ToString::to_string).collect();
+            content.other_keys = loaded.other_keys.iter().map(ToString::to_string).collect();
             contents.push(content);
         }
         let followed =

@@ -14,6 +14,9 @@ pub struct FileContent {
     /// What they refer to that comes from this origin and is in no file, with its place: that is no error, as clients may have it in
     /// their own files. Only a [check](crate::check()) looks for it.
     pub dangling: Vec<String>,
+    /// Variants whose constraints have other keys than the others of their name, with their places: TP2 advises against it. Only a
+    /// [check](crate::check()) looks for it.
+    pub other_keys: Vec<String>,
 }
 
 impl FileContent {
@@ -22,7 +25,7 @@ impl FileContent {
         for type_url in type_urls {
             *resources.entry(type_url.to_owned()).or_default() += 1;
         }
-        Self { origin: origin.to_owned(), resources, dangling: Vec::new() }
+        Self { origin: origin.to_owned(), resources, dangling: Vec::new(), other_keys: Vec::new() }
     }
 }
 

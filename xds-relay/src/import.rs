@@ -55,7 +55,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), crate::Failure> {
 }
 
 fn write(arguments: &Arguments) -> Result<(), Failure> {
-    let imported = import_file(&arguments.envoy, &Descriptors::built_in()?)?;
+    // As the relay holds the files that are made of it, before there are any.
+    let imported = import_file(&arguments.envoy, &Descriptors::built_in()?.with_validation())?;
     let resources = arguments.to.join("resources");
     let relay = arguments.to.join("relay.yaml");
     if let Some(there) =

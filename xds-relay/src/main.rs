@@ -188,8 +188,8 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
             eprintln!("xds-relay: note: {note}");
         }
         let files = xds_relay::check(&config)?;
-        for reference in files.iter().flat_map(|content| &content.dangling) {
-            eprintln!("xds-relay: note: {reference}");
+        for noted in files.iter().flat_map(|content| content.dangling.iter().chain(&content.other_keys)) {
+            eprintln!("xds-relay: note: {noted}");
         }
         say(&format!("good: {}\n", summary(&config, &files)));
         return Ok(());

@@ -103,6 +103,7 @@ pub struct Metrics {
     upstream_refused: IntCounterVec,
     origin_switches: IntCounterVec,
     upstream_restated: IntCounterVec,
+    upstream_overlapping: IntCounterVec,
     heard: heard::Heard,
     load_reports: LoadReports,
     reloads: Reloads,
@@ -201,6 +202,11 @@ impl Metrics {
                 "Resources of an origin whose content changed though their version did not: they are passed on.",
                 &["origin"],
             ),
+            upstream_overlapping: up(
+                "overlapping_variants",
+                "Names of which an origin has two variants for the same dynamic parameters: one of them is served.",
+                &["origin"],
+            ),
             heard: heard::Heard::default(),
             load_reports: LoadReports::new(&registry),
             reloads: Reloads::new(&registry),
@@ -255,6 +261,7 @@ impl Metrics {
         self.upstream_refused.with_label_values(&[origin]);
         self.upstream_loops.with_label_values(&[origin]);
         self.upstream_restated.with_label_values(&[origin]);
+        self.upstream_overlapping.with_label_values(&[origin]);
         self.upstream_connected.with_label_values(&[origin]);
     }
 
@@ -276,6 +283,11 @@ impl Metrics {
     /// The content of resources of an origin changed though their versions did not.
     pub fn upstream_restated(&self, origin: &str, resources: u64) {
         self.upstream_restated.with_label_values(&[origin]).inc_by(resources);
+    }
+
+    /// Of so many names an origin has two variants for the same parameters.
+    pub fn upstream_overlapping(&self, origin: &str, names: u64) {
+        self.upstream_overlapping.with_label_values(&[origin]).inc_by(names);
     }
 
     /// A stream to the origin was answered; it counts as up until the guard is dropped.

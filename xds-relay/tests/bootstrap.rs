@@ -102,6 +102,18 @@ fn what_is_said_of_a_field_that_is_as_it_is_by_default_is_a_comment_too() {
 }
 
 #[test]
+fn a_prefix_that_means_something_to_statsd_is_the_closest_that_does_not_with_a_note() {
+    let long = "x".repeat(200);
+    for (prefix, here) in [("'a:b|c d'", "a_b_c_d"), (long.as_str(), &long[..128])] {
+        let bootstrap = read(&ALL.replace("root_prefix: relay", &format!("root_prefix: {prefix}")));
+        assert_eq!(bootstrap.config().statsd.as_ref().unwrap().prefix, here);
+        assert_eq!(&Config::parse("relay.yaml", &bootstrap.to_string()).unwrap(), bootstrap.config());
+        let start = format!("b.yaml:14:18: metrics_sink.statsd.root_prefix: it is `{here}`: ");
+        assert!(bootstrap.notes().iter().any(|note| note.to_string().starts_with(&start)), "{:?}", bootstrap.notes());
+    }
+}
+
+#[test]
 fn what_is_left_out_is_as_it_was_there() {
     let config = read(LEAST).into_config();
     assert_eq!(config.listen.to_string(), "127.0.0.1:9991");

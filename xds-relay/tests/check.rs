@@ -199,9 +199,13 @@ fn files_are_held_to_rules_filled_in_and_looked_for_as_their_origin_says() {
     let told =
         "mesh/a.yaml:1:83: resources[0].name: `${ABSENT}`: the environment has no ABSENT, and there is no default\n";
     assert_eq!((code, said), (Some(2), format!("xds-relay: origin \"a\": {told}")));
-    for field in ["validate", "environment", "sub_directories"] {
+    for (field, words) in [
+        ("validate", "only an origin with files, or in etcd or kubernetes, is read as texts"),
+        ("environment", "only an origin with files reads files"),
+        ("sub_directories", "only an origin with files reads files"),
+    ] {
         let config = format!("origins: [{{ name: a, server: 'a:1', {field}: true }}]");
         let said = fault_of(directory.path(), &config);
-        assert!(said.contains(&format!("origins[0].{field}: only an origin with files reads files")), "{said}");
+        assert!(said.contains(&format!("origins[0].{field}: {words}")), "{said}");
     }
 }

@@ -184,3 +184,18 @@ fn a_directory_is_written_that_is_good_and_nothing_is_written_over() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(Path::new(&secret).exists());
 }
+
+#[test]
+fn what_envoy_refuses_is_told_with_its_place_and_nothing_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let (envoy, to) = (directory.path().join("envoy.yaml"), directory.path().join("mesh"));
+    let run = || process::relay().arg("import").arg(&envoy).arg("--to").arg(&to).output().unwrap();
+    fs::write(&envoy, ENVOY.replace("port_value: 443", "port_value: 99999")).unwrap();
+    let output = run();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let words = "envoy.yaml:9:64: static_resources.listeners[0].address.socket_address.port_value: expected at most 65535, found 99999";
+    assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
+    assert!(!to.exists());
+    fs::write(&envoy, ENVOY).unwrap();
+    assert_eq!(run().status.code(), Some(0));
+}

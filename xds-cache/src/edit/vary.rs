@@ -244,9 +244,7 @@ impl<V> Cache<V> {
             return now.into_iter().for_each(|now| self.remove(&type_url, &name, now, woken));
         }
         let Some(Settled { overlaps, lost, .. }) = self.store.settle(at) else { return };
-        for (key, served, other) in overlaps {
-            self.note_overlap(type_key, &name, key, served, other);
-        }
+        self.totals.overlapping += overlaps;
         let lists: Vec<_> = self.store[at].lists().collect();
         for list in &lists {
             self.store.leave_list(*list, at);

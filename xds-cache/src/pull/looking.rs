@@ -43,7 +43,7 @@ impl<V> Cache<V> {
     /// that already.
     pub(crate) fn look_at(&mut self, id: SubscriberId, at: SlotKey) -> Option<(View, Vec<Arc<Variant>>, bool)> {
         let Self { store, subscribers, .. } = self;
-        let Subscriber { selector, type_key, looked, .. } = &mut subscribers[id];
+        let Subscriber { selector, looked, .. } = &mut subscribers[id];
         let name = store[at].name.clone();
         let before = looked.get(&name).map(|look| look.of);
         let view = store.look(at, *selector, before)?;
@@ -51,10 +51,7 @@ impl<V> Cache<V> {
         let seen = (look.of, look.seq) == (view.of, view.seq);
         (look.of, look.seq) = (view.of, view.seq);
         let held = look.held.clone();
-        let (key, type_key) = (*selector, *type_key);
-        if let (Some(chosen), Some(other)) = (&view.chosen, &view.other) {
-            self.note_overlap(type_key, &name, key, chosen.clone(), other.clone());
-        }
+        self.totals.overlapping += u64::from(view.chosen.is_some() && view.overlaps);
         Some((view, held, seen))
     }
 

@@ -22,8 +22,8 @@ pub(crate) struct View {
     /// When what is selected last changed.
     pub(crate) seq: Seq,
     pub(crate) chosen: Option<Arc<Variant>>,
-    /// What is as good as that, where nobody has looked before.
-    pub(crate) other: Option<Arc<Variant>>,
+    /// Another one is as good as that, and nobody has looked before.
+    pub(crate) overlaps: bool,
 }
 
 impl<V> Store<V> {
@@ -86,8 +86,8 @@ impl<V> Store<V> {
         let lived = (slot.born, slot.seq);
         let varied = slot.state.varied_mut()?;
         let (since, was_plain, absent) = (varied.since, varied.was_plain, varied.absent);
-        let (selected, other) = varied.look(key, of != Some(since), lived, selectors);
-        Some(View { of: since, was_plain, absent, seq: selected.seq, chosen: selected.chosen.clone(), other })
+        let (selected, overlaps) = varied.look(key, of != Some(since), lived, selectors);
+        Some(View { of: since, was_plain, absent, seq: selected.seq, chosen: selected.chosen.clone(), overlaps })
     }
 
     /// The variants for a selector that went of what is in a slot, not too long ago, and `may_be_held`.

@@ -72,8 +72,8 @@ pub(crate) struct Selected {
 pub(crate) struct Settled<V> {
     /// How many selections were made anew.
     pub(crate) selected: u64,
-    /// For whom two variants are as good, and which.
-    pub(crate) overlaps: Vec<(Option<SelectorKey>, Arc<Variant>, Arc<Variant>)>,
+    /// For how many two variants are as good that were not before.
+    pub(crate) overlaps: u64,
     /// What somebody had, and has nothing in its place.
     pub(crate) lost: Vec<Lost<V>>,
 }
@@ -216,7 +216,7 @@ impl<V> Varied<V> {
     pub(crate) fn settle(&mut self, now: Seq, at: Option<Instant>, selectors: &Selectors) -> Settled<V> {
         self.note_turns(now, at);
         let mut selections = std::mem::take(&mut self.selections);
-        let mut settled = Settled { selected: 0, overlaps: Vec::new(), lost: Vec::new() };
+        let mut settled = Settled { selected: 0, overlaps: 0, lost: Vec::new() };
         for (key, selected) in &mut selections {
             settled.selected += 1;
             let before = selected.chosen.clone();
@@ -265,7 +265,7 @@ impl<V> Varied<V> {
         if let (Some(chosen), Some(other)) = (&chosen, &other)
             && (selected.chosen.as_ref(), selected.other.as_ref()) != (Some(chosen), Some(other))
         {
-            settled.overlaps.push((key, chosen.clone(), other.clone()));
+            settled.overlaps += 1;
         }
         (selected.chosen, selected.other) = (chosen, other);
     }
@@ -282,7 +282,7 @@ impl<V> Varied<V> {
 
     /// All of it goes: what somebody had of it.
     pub(crate) fn into_lost(mut self) -> Vec<Lost<V>> {
-        let mut settled = Settled { selected: 0, overlaps: Vec::new(), lost: Vec::new() };
+        let mut settled = Settled { selected: 0, overlaps: 0, lost: Vec::new() };
         self.removed.extend(std::mem::take(&mut self.bodies));
         for (key, selected) in std::mem::take(&mut self.selections) {
             if let Some(chosen) = selected.chosen {
@@ -292,25 +292,25 @@ impl<V> Varied<V> {
         settled.lost
     }
 
-    /// One more looks at what a selector selects, if it has not before. What that is as good as is returned, where it is the
-    /// first to look.
+    /// One more looks at what a selector selects, if it has not before. Whether another one is as good is returned, where it is
+    /// the first to look.
     pub(crate) fn look(
         &mut self,
         key: Option<SelectorKey>,
         is_new: bool,
         (born, seq): (Seq, Seq),
         selectors: &Selectors,
-    ) -> (&Selected, Option<Arc<Variant>>) {
-        let mut overlap = None;
+    ) -> (&Selected, bool) {
+        let mut overlaps = false;
         if !self.selections.contains_key(&key) {
             let Choice { chosen, other } = self.choose(key, selectors);
-            overlap.clone_from(&other);
+            overlaps = other.is_some();
             self.selections.insert(key, Selected { chosen, seq, born, lookers: 0, other });
         }
         let none = Selected { chosen: None, seq, born, lookers: 0, other: None };
         let selected = self.selections.entry(key).or_insert(none);
         selected.lookers += u32::from(is_new);
-        (selected, overlap)
+        (selected, overlaps)
     }
 
     /// One who has looked at what a selector selects does not want it any more.

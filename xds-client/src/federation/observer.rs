@@ -39,6 +39,9 @@ pub trait Observer: Send + Sync + 'static {
     /// The content of so many resources changed though their versions did not, which a version is to tell (TP1): they are passed on.
     fn restated(&self, _origin: &str, _type_url: &TypeUrl, _resources: u64) {}
 
+    /// So many names have two variants for the same parameters, which TP2 forbids: one of them is used.
+    fn overlapping(&self, _origin: &str, _type_url: &TypeUrl, _names: u64) {}
+
     /// A response was rejected, or a part of it.
     fn nacked(&self, _origin: &str, _type_url: &TypeUrl) {}
 

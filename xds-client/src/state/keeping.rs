@@ -34,7 +34,7 @@ impl Keeping {
     pub fn start(save: impl Fn(Instant, SystemTime) -> Result<Saved, StoreError> + Send + 'static) -> io::Result<Self> {
         let ((orders, received), (tell, ended)) = (mpsc::channel(), oneshot::channel());
         let run = move || {
-            keep(&save, &received);
+            keep(&save, |time| received.recv_timeout(time));
             let _ = tell.send(());
         };
         let thread = thread::Builder::new().name("state".to_owned()).spawn(run)?.thread().id();
@@ -82,9 +82,10 @@ impl Keeping {
     }
 }
 
+/// Saves once, and then each time that nobody orders it for so long: `ordered` waits for that.
 fn keep(
     save: &impl Fn(Instant, SystemTime) -> Result<Saved, StoreError>,
-    orders: &mpsc::Receiver<oneshot::Sender<()>>,
+    mut ordered: impl FnMut(Duration) -> Result<oneshot::Sender<()>, RecvTimeoutError>,
 ) {
     let mut failing = false;
     let mut save_all = |most| {
@@ -96,7 +97,7 @@ fn keep(
     };
     save_all(1);
     loop {
-        match orders.recv_timeout(EVERY) {
+        match ordered(EVERY) {
             Err(RecvTimeoutError::Timeout) => save_all(1),
             Ok(tell) => {
                 save_all(MOST);
@@ -127,9 +128,62 @@ fn save_once(save: &impl Fn(Instant, SystemTime) -> Result<Saved, StoreError>, f
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::state::{
+        Commit, Compare, Identities, KeptChange, KeptValue, Listing, Memory, Op, Revision, State, Store, Watch,
+    };
+
+    /// A store that says when it was written to, by a clock in milliseconds.
+    #[derive(Clone, Default)]
+    struct Timed {
+        inner: Memory,
+        clock: Arc<AtomicU64>,
+        commits: Arc<Mutex<Vec<u64>>>,
+    }
+
+    impl Store for Timed {
+        fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+            self.inner.list(prefix)
+        }
+
+        fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
+            self.inner.watch(prefix, after)
+        }
+
+        fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
+            self.commits.lock().unwrap().push(self.clock.load(Ordering::Relaxed));
+            self.inner.commit(ops, compares)
+        }
+    }
+
+    /// In the time of the test something else is known each millisecond.
+    #[test]
+    fn what_changes_all_the_time_is_committed_once_a_second() {
+        let (store, now, wall) = (Timed::default(), Instant::now(), SystemTime::now());
+        let identities = Identities::new(vec![None], None, String::new());
+        let state = State::open(store.clone(), identities, None, now, wall).unwrap();
+        let values = state.keep_values(0, &["x"], "x", |_| {});
+        let change = |at: u64| {
+            let value = KeptValue::new(at.to_string(), "");
+            values.change([("k".to_owned(), KeptChange::Put(value))]);
+        };
+        change(0);
+        store.commits.lock().unwrap().clear();
+        let nobody_orders = |time: Duration| {
+            let until = store.clock.load(Ordering::Relaxed) + u64::try_from(time.as_millis()).unwrap();
+            while store.clock.load(Ordering::Relaxed) < until.min(5000) {
+                change(store.clock.fetch_add(1, Ordering::Relaxed) + 1);
+            }
+            Err(if until < 5000 { RecvTimeoutError::Timeout } else { RecvTimeoutError::Disconnected })
+        };
+        keep(&|_, _| state.keep(&[], now, wall), nobody_orders);
+        assert_eq!(*store.commits.lock().unwrap(), [0, 1000, 2000, 3000, 4000, 5000]);
+        let kept = store.list("xds-relay/v1/value/").unwrap().entries;
+        assert!(kept.iter().any(|entry| entry.value.windows(4).any(|part| part == b"5000")), "{kept:?}");
+    }
 
     #[test]
     fn what_is_written_may_ask_for_that_itself_and_end_it() {

@@ -29,22 +29,27 @@ impl Default for FileReading {
 }
 
 /// What only an origin with files has.
-const FIELDS: [&str; 3] = ["validate", "environment", "sub_directories"];
+const FIELDS: [&str; 2] = ["environment", "sub_directories"];
 
 impl FileReading {
     /// Those of an origin with files.
     pub(super) fn read(origin: &Node) -> Result<Self, Error> {
         let default = Self::default();
         Ok(Self {
-            validate: origin.field("validate", flag)?.unwrap_or(default.validate),
+            validate: validate(origin)?,
             environment: origin.field("environment", flag)?.unwrap_or(default.environment),
             sub_directories: origin.field("sub_directories", flag)?.unwrap_or(default.sub_directories),
         })
     }
 
-    /// Another origin has none of it.
+    /// Another origin has none of what is of files alone.
     pub(super) fn refuse(origin: &Node) -> Result<(), Error> {
         let refuse = |key| origin.field(key, |node| node.refuse::<()>("only an origin with files reads files"));
         FIELDS.into_iter().try_for_each(|key| refuse(key).map(drop))
     }
+}
+
+/// Whether what an origin is written in is held to the rules of its types.
+pub(super) fn validate(origin: &Node) -> Result<bool, Error> {
+    Ok(origin.field("validate", flag)?.unwrap_or(FileReading::default().validate))
 }

@@ -206,12 +206,14 @@ impl Origin {
 
     /// Keys of etcd, whose types are built in.
     pub fn etcd(name: impl Into<String>, etcd: Etcd) -> Self {
-        Self::new(name, OriginKind::Etcd { etcd, descriptors: None })
+        let validate = FileReading::default().validate;
+        Self::new(name, OriginKind::Etcd { etcd, descriptors: None, validate })
     }
 
     /// Objects of Kubernetes, whose types are built in.
     pub fn kubernetes(name: impl Into<String>, kubernetes: Kubernetes) -> Self {
-        Self::new(name, OriginKind::Kubernetes { kubernetes, descriptors: None })
+        let validate = FileReading::default().validate;
+        Self::new(name, OriginKind::Kubernetes { kubernetes, descriptors: None, validate })
     }
 
     /// One that the program [brings](crate::RelayBuilder::origin) itself.

@@ -34,6 +34,8 @@ pub enum OriginKind {
         etcd: Etcd,
         /// A descriptor set to use in place of the built-in one.
         descriptors: Option<PathBuf>,
+        /// Whether what Envoy would refuse for its values is refused, as in [files](FileReading::validate).
+        validate: bool,
     },
     /// Objects of Kubernetes that have resources.
     Kubernetes {
@@ -41,6 +43,8 @@ pub enum OriginKind {
         kubernetes: Kubernetes,
         /// A descriptor set to use in place of the built-in one.
         descriptors: Option<PathBuf>,
+        /// Whether what Envoy would refuse for its values is refused, as in [files](FileReading::validate).
+        validate: bool,
     },
     /// One that the program brings which the relay is part of, under this name: see
     /// [`RelayBuilder::origin`](crate::RelayBuilder::origin). A file cannot say so.
@@ -90,6 +94,16 @@ impl OriginKind {
         if let Self::Files { reading, .. } = self { *reading } else { FileReading::default() }
     }
 
+    /// Whether its texts are held to the rules of their types.
+    #[cfg(feature = "file-origin")]
+    pub(crate) fn validates(&self) -> bool {
+        match self {
+            Self::Files { reading, .. } => reading.validate,
+            Self::Etcd { validate, .. } | Self::Kubernetes { validate, .. } => *validate,
+            Self::Server { .. } | Self::Embedded => false,
+        }
+    }
+
     /// The cluster and the descriptors, if it is etcd: it is followed.
     ///
     /// ```
@@ -104,7 +118,7 @@ impl OriginKind {
     #[must_use]
     pub fn etcd(&self) -> Option<(&Etcd, Option<&Path>)> {
         match self {
-            Self::Etcd { etcd, descriptors } => Some((etcd, descriptors.as_deref())),
+            Self::Etcd { etcd, descriptors, .. } => Some((etcd, descriptors.as_deref())),
             Self::Server { .. } | Self::Files { .. } | Self::Kubernetes { .. } | Self::Embedded => None,
         }
     }
@@ -121,7 +135,7 @@ impl OriginKind {
     #[must_use]
     pub fn kubernetes(&self) -> Option<(&Kubernetes, Option<&Path>)> {
         match self {
-            Self::Kubernetes { kubernetes, descriptors } => Some((kubernetes, descriptors.as_deref())),
+            Self::Kubernetes { kubernetes, descriptors, .. } => Some((kubernetes, descriptors.as_deref())),
             Self::Server { .. } | Self::Files { .. } | Self::Etcd { .. } | Self::Embedded => None,
         }
     }

@@ -18,6 +18,7 @@ use super::{
     aggregation::aggregation,
     clients, drift,
     etcd::etcd,
+    files,
     kubernetes::kubernetes,
     listening::{Admin, address, admin, unix},
     node_parameters::node_parameters,
@@ -244,6 +245,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Resul
     if is_server {
         belongs_elsewhere("files", "an origin has a server or files, not both; expected two origins")?;
         belongs_elsewhere("descriptors", "only an origin with files, or in etcd or kubernetes, has descriptors")?;
+        belongs_elsewhere("validate", "only an origin with files, or in etcd or kubernetes, is read as texts")?;
     }
     if !is_files {
         FileReading::refuse(node)?;
@@ -284,8 +286,8 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Resul
     let descriptors = node.field("descriptors", file)?;
     match (files, etcd, kubernetes) {
         (Some(directory), ..) => Ok(OriginKind::Files { directory, descriptors, reading: FileReading::read(node)? }),
-        (None, Some(etcd), _) => Ok(OriginKind::Etcd { etcd, descriptors }),
-        (None, None, Some(kubernetes)) => Ok(OriginKind::Kubernetes { kubernetes, descriptors }),
+        (None, Some(etcd), _) => Ok(OriginKind::Etcd { etcd, descriptors, validate: files::validate(node)? }),
+        (None, None, Some(kubernetes)) => Ok(OriginKind::Kubernetes { kubernetes, descriptors, validate: files::validate(node)? }),
         (None, None, None) => node.refuse(
             "expected server: HOST:PORT, servers: [HOST:PORT, …] or files: DIRECTORY, or etcd with endpoints and a prefix, or kubernetes",
         ),

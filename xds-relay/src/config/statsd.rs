@@ -22,6 +22,19 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
 /// More often, and it would be about looking at the relay more than about the relay.
 const SHORTEST: Duration = Duration::from_millis(100);
 
+/// A packet has one name at least.
+const LONGEST_PREFIX: usize = 128;
+
+/// Whether it means nothing to statsd where it stands in a prefix.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+/// The prefix that is closest to a text.
+pub(super) fn plain_prefix(text: &str) -> String {
+    text.chars().map(|c| if is_plain(c) { c } else { '_' }).take(LONGEST_PREFIX).collect()
+}
+
 impl Statsd {
     /// Every 10 s, without a prefix.
     pub fn new(address: impl Into<String>) -> Self {
@@ -37,8 +50,7 @@ impl Statsd {
         if port.is_none_or(|port: u16| port == 0) {
             return Some(("address", format!("`{address}`: expected HOST:PORT, such as 127.0.0.1:8125")));
         }
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        if prefix.len() > 128 || !prefix.chars().all(plain) {
+        if prefix.len() > LONGEST_PREFIX || !prefix.chars().all(is_plain) {
             return Some(("prefix", format!("`{prefix}`: expected up to 128 letters, digits, `.`, `_` and `-`")));
         }
         (*interval < SHORTEST).then(|| ("interval", format!("`{interval:?}`: expected at least 100ms")))

@@ -253,16 +253,18 @@ fn origin(origin: &Origin) -> Result<Value, Unwritten> {
             ("sub_directories", Some(json!(reading.sub_directories))),
             authorities,
         ])),
-        OriginKind::Etcd { etcd, descriptors } => Ok(some([
+        OriginKind::Etcd { etcd, descriptors, validate } => Ok(some([
             name,
             ("etcd", Some(cluster(etcd)?)),
             ("descriptors", descriptors.as_deref().map(path).transpose()?),
+            ("validate", Some(json!(validate))),
             authorities,
         ])),
-        OriginKind::Kubernetes { kubernetes, descriptors } => Ok(some([
+        OriginKind::Kubernetes { kubernetes, descriptors, validate } => Ok(some([
             name,
             ("kubernetes", Some(objects(kubernetes)?)),
             ("descriptors", descriptors.as_deref().map(path).transpose()?),
+            ("validate", Some(json!(validate))),
             authorities,
         ])),
         OriginKind::Embedded => Err(format!("origin `{}` is embedded, and no file has such an origin", origin.name)),
@@ -336,12 +338,12 @@ mod tests {
             json!({ "servers": ["http://b:1/", "http://c:1/"] }),
             json!({ "files": directory.path(), "descriptors": file }),
             json!({ "files": directory.path(), "validate": false, "environment": true, "sub_directories": true }),
-            json!({ "etcd": { "endpoints": ["http://b:1/"], "prefix": "x/" }, "descriptors": file }),
+            json!({ "etcd": { "endpoints": ["http://b:1/"], "prefix": "x/" }, "descriptors": file, "validate": false }),
             json!({ "etcd": {
                 "endpoints": ["https://b:1/", "https://c:1/"], "prefix": "x/", "tls": { "server_name": "b" },
                 "user": { "name": "me", "password_file": file },
             } }),
-            json!({ "kubernetes": {}, "descriptors": file }),
+            json!({ "kubernetes": {}, "descriptors": file, "validate": false }),
             json!({ "kubernetes": {
                 "server": "https://b:1/", "tls": { "ca": file }, "token_file": file, "namespaces": ["a", "b"],
                 "kinds": ["xds_resources", "config_maps"], "label_selector": "a=b",

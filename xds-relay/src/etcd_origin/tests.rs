@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use prost::Message as _;
+use xds_transport::wire::Any;
 use xdstp_client::federation::Held;
 use xdstp_client::state::{Commit, Event, Memory, Op, Revision, Store, Watch};
 
@@ -39,7 +41,10 @@ impl World {
     }
 
     fn serving(served: Served) -> Self {
-        let reader = Reader::new(Descriptors::built_in().unwrap(), served);
+        Self::reading(Reader::new(Descriptors::built_in().unwrap(), served))
+    }
+
+    fn reading(reader: Reader) -> Self {
         let follower = Follower::new(Contents::new(reader), [""]);
         Self { store: Memory::default(), follower, watch: None, now: Instant::now() }
     }
@@ -174,9 +179,37 @@ fn it_is_known_what_counts_instead_of_a_value_that_is_refused_and_since_when() {
 }
 
 #[test]
+fn a_value_that_breaks_a_rule_of_its_type_is_refused_in_whichever_form_it_is_put_and_the_last_good_one_stays() {
+    let types = Descriptors::built_in().unwrap().with_validation();
+    let mut world = World::reading(Reader::new(types, Served::default()));
+    world.commit(&[cluster("a", 1)]);
+    world.list();
+    let first = world.news();
+    let of_type = |value: &'static [u8]| {
+        let any = Any { type_url: format!("type.googleapis.com/{CLUSTER}"), value: value.into() };
+        Op::put(key("a"), any.encode_to_vec())
+    };
+    let why = "connect_timeout: expected more than 0s, found 0s; in Cluster `a`";
+    for (put, place) in [(cluster("a", 0), "value:1:81"), (of_type(b"\x0a\x01a\x22\x00"), "value")] {
+        world.commit(&[put]);
+        assert_eq!((world.told(), world.news()), (Next::Watch, None));
+        assert_eq!(world.follower.refused(), (1, Some(format!("{}: {place}: {why}", key("a")))));
+        // To who comes new it is not there.
+        let types = Descriptors::built_in().unwrap().with_validation();
+        let follower = Follower::new(Contents::new(Reader::new(types, Served::default())), [""]);
+        let mut other = World { store: world.store.clone(), follower, watch: None, now: world.now };
+        other.list();
+        assert_eq!((other.names(), other.follower.newly_refused()), (Some(vec![]), 1));
+    }
+    world.commit(&[of_type(b"\x0a\x01a\x22\x02\x08\x02")]);
+    world.told();
+    assert!(world.news() != first && world.follower.refused() == (0, None));
+}
+
+#[test]
 fn of_a_key_that_is_refused_the_log_has_the_origin_and_all_of_the_key() {
     let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default()).of("kv", "mesh/");
-    let mut world = World { follower: Follower::new(Contents::new(reader), [""]), ..World::new() };
+    let mut world = World::reading(reader);
     world.list();
     world.commit(&[Op::put(key("a"), "{")]);
     let lines = logged(|| assert_eq!(world.told(), Next::Watch));

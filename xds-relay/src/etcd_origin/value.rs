@@ -9,7 +9,7 @@ use xdstp_client::federation::Held;
 use xdstp_uri::ResourceName;
 
 use super::key::{Key, KeyError};
-use crate::file_origin::{Descriptors, FileResource, Served, held, load_value};
+use crate::file_origin::{Descriptors, FileResource, Served, check_encoded, held, load_value};
 use crate::keyed_origin::Read;
 
 const RESOURCE: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
@@ -118,18 +118,18 @@ impl Reader {
     ///
     /// # Errors
     /// What is wrong, and where, without what may be secret.
-    fn read_value(&self, key: &Key, value: &Bytes) -> Result<Vec<Held>, String> {
+    fn read_value(&self, key: &Key, value: &Bytes, types: &Descriptors) -> Result<Vec<Held>, String> {
         if let Some(reason) = self.served.refusal(key.name().as_str()) {
             return Err(reason);
         }
         match encoded(key, value) {
-            Some(resource) => self.read_encoded(key, resource).map(|held| vec![held]),
-            None => self.read_text(key, value),
+            Some(resource) => self.read_encoded(key, resource, types).map(|held| vec![held]),
+            None => read_text(key, value, types),
         }
     }
 
     /// An encoded `Resource`.
-    fn read_encoded(&self, key: &Key, resource: Bytes) -> Result<Held, String> {
+    fn read_encoded(&self, key: &Key, resource: Bytes, types: &Descriptors) -> Result<Held, String> {
         let any = wire::Any { type_url: RESOURCE.to_owned(), value: resource };
         let (type_url, resources) = (key.type_url().to_owned(), vec![any]);
         let response = wire::DiscoveryResponse { type_url, resources, ..wire::DiscoveryResponse::default() };
@@ -152,33 +152,12 @@ impl Reader {
         if frame.do_not_cache() {
             return Err("it says that nobody may keep it (do_not_cache)".to_owned());
         }
-        if !self.types.reads(frame.any()) {
-            return Err(format!("what is in it is no {}", key.message_type()));
-        }
+        check_encoded("value", frame.any(), name.as_str(), types).map_err(|error| error.to_string())?;
         Ok((
             type_url,
             name.clone(),
             frame.into_resource(received.version.filter(|version| !version.as_str().is_empty())),
         ))
-    }
-
-    fn read_text(&self, key: &Key, value: &[u8]) -> Result<Vec<Held>, String> {
-        let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
-        let text = std::str::from_utf8(value).ok().filter(|text| text.chars().all(is_text));
-        let text =
-            text.ok_or_else(|| format!("neither text nor an encoded Any or Resource of type {}", key.message_type()))?;
-        let resources =
-            load_value("value", text, key.name().as_str(), &self.types).map_err(|error| error.to_string())?;
-        if let Some(other) = resources.iter().find(|other| other.type_url != key.type_url()) {
-            return Err(format!("a resource of type {}, which is not the type in its key", other.type_url));
-        }
-        if let Some(other) = resources.iter().find(|other| other.name != key.name().as_str()) {
-            return Err(format!("a resource named `{}`, which is not the name in its key", other.name));
-        }
-        match held(&resources) {
-            held if held.is_empty() => Err("it has no resource".to_owned()),
-            held => Ok(held),
-        }
     }
 }
 
@@ -193,7 +172,12 @@ impl Read for Reader {
 
     fn read(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String> {
         let key: Key = key.parse().map_err(|error: KeyError| error.to_string())?;
-        self.read_value(&key, value)
+        self.read_value(&key, value, &self.types)
+    }
+
+    fn read_kept(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String> {
+        let key: Key = key.parse().map_err(|error: KeyError| error.to_string())?;
+        self.read_value(&key, value, &self.types.without_validation())
     }
 
     /// What another origin serves is not missed here.
@@ -201,6 +185,25 @@ impl Read for Reader {
         let key: Key = key.parse().ok()?;
         let is_served = self.served.refusal(key.name().as_str()).is_none();
         is_served.then(|| (TypeUrl::from(key.type_url()), key.name().clone()))
+    }
+}
+
+/// A text.
+fn read_text(key: &Key, value: &[u8], types: &Descriptors) -> Result<Vec<Held>, String> {
+    let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
+    let text = std::str::from_utf8(value).ok().filter(|text| text.chars().all(is_text));
+    let text =
+        text.ok_or_else(|| format!("neither text nor an encoded Any or Resource of type {}", key.message_type()))?;
+    let resources = load_value("value", text, key.name().as_str(), types).map_err(|error| error.to_string())?;
+    if let Some(other) = resources.iter().find(|other| other.type_url != key.type_url()) {
+        return Err(format!("a resource of type {}, which is not the type in its key", other.type_url));
+    }
+    if let Some(other) = resources.iter().find(|other| other.name != key.name().as_str()) {
+        return Err(format!("a resource named `{}`, which is not the name in its key", other.name));
+    }
+    match held(&resources) {
+        held if held.is_empty() => Err("it has no resource".to_owned()),
+        held => Ok(held),
     }
 }
 
@@ -268,9 +271,13 @@ mod tests {
             text.into_bytes(),
             format!("\n'@type': {CLUSTER}\n").into_bytes(),
             format!("name: web\nresource: {{'@type': {CLUSTER}}}").into_bytes(),
+            format!("version: v1\nresource: {{'@type': {CLUSTER}}}").into_bytes(),
             format!("resources: [{{'@type': {CLUSTER}, name: web}}]").into_bytes(),
         ] {
             assert_eq!(read(value.clone()).unwrap(), expected, "{}", String::from_utf8_lossy(&value));
+            let validating = Reader::new(Descriptors::built_in().unwrap().with_validation(), Served::default());
+            let held = validating.read("res/envoy.config.cluster.v3.Cluster/web", &value.into());
+            assert_eq!(held.map(|held| held.len()), Ok(1));
         }
     }
 
@@ -346,7 +353,8 @@ resources:
         let resources = load_embedded(&[("a.yaml", &text)], &types).unwrap();
         let values = encode(&resources, &types).unwrap();
         assert_eq!(values.len(), 4);
-        let read: Vec<_> = values.iter().flat_map(|(key, value)| reader.read_value(key, value).unwrap()).collect();
+        let read: Vec<_> =
+            values.iter().flat_map(|(key, value)| reader.read(&key.to_string(), value).unwrap()).collect();
         for ((type_url, name, read), (other_type, other_name, file)) in read.iter().zip(&held(&resources)) {
             assert_eq!((type_url, name, &read.version), (other_type, other_name, &file.version));
             assert_eq!((read.value.any(), read.value.ttl()), (file.value.any(), file.value.ttl()), "{name:?}");

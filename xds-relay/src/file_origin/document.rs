@@ -136,6 +136,10 @@ fn read_named(entry: &Node, reader: &Reader<'_>, otherwise: Option<&str>) -> Res
         .map(|name| name.flatten().or(held.clone()).or(otherwise.map(str::to_owned)))
         .map_err(of_name);
     let name = given.as_ref().ok().and_then(Option::as_deref);
+    // What need not be said need not be said inside either.
+    if held.is_none() && otherwise.is_some() && name == otherwise {
+        held_name(&mut message, body, otherwise).map_err(of_name).map_err(in_body)?;
+    }
     let refused = reader.refusals(&message, body, (name, variable)).under_key("resource");
     let beside = Beside::read(entry, message_type.full_name()).map_err(|error| reader.filled.conceal(error, entry));
     let finished = given.and_then(|name| finish(message, name, beside?, entry.position).map_err(of_name));

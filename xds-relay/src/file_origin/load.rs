@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use xds_matcher::Overlap;
-use xdstp_cache::Variant;
 use xdstp_uri::ResourceName;
 
 use super::dangling::references;
 use super::descriptors::{Descriptors, DescriptorsError};
-use super::document::{self, Placed, TakenIn};
+use super::document::{self, Placed};
 use super::environment::Environment;
 use super::error::{FileError, FileErrors};
 use super::files::{Listing, list};
@@ -17,11 +15,13 @@ use super::glance::{Glance, glance};
 use super::problems::Problems;
 use super::resource::FileResource;
 use super::served::Served;
+use super::variant_keys::other_keys;
+use super::written::{Written, kind};
 use crate::causes::with_causes;
 use crate::config::{Config, Origin};
 use crate::error::Error;
 use crate::text_file::{self, Unread};
-use crate::yaml::{self, Position};
+use crate::yaml;
 
 /// How many times a directory is read that changes meanwhile, where nobody waits for it to rest.
 const TRIES: u32 = 3;
@@ -116,6 +116,7 @@ pub(super) struct Loaded {
     pub(super) counts: BTreeMap<PathBuf, usize>,
     /// What they refer to that none of them is.
     dangling: Vec<FileError>,
+    other_keys: Vec<FileError>,
 }
 
 /// An origin of the configuration, as its files are.
@@ -125,6 +126,8 @@ pub(crate) struct LoadedOrigin {
     /// What they refer to that comes from here, and that none of them is. That is no error: clients may have it in their own files,
     /// or it may come in another file a moment later.
     pub(crate) dangling: Vec<FileError>,
+    /// Variants whose constraints have other keys than the others of their name, which is no error either.
+    pub(crate) other_keys: Vec<FileError>,
 }
 
 impl Directory {
@@ -152,7 +155,8 @@ impl Directory {
         }
         errors.into_result()?;
         let dangling = resources.dangling(&self.served);
-        Ok(Loaded { resources: resources.into_vec(), counts, dangling })
+        let other_keys = resources.other_keys();
+        Ok(Loaded { resources: resources.into_vec(), counts, dangling, other_keys })
     }
 
     /// How its files look.
@@ -199,7 +203,6 @@ pub(crate) fn directory_of(
 ) -> Result<Directory, Error> {
     let descriptors = descriptors_of(config, origin, descriptors)?;
     let reading = origin.kind.file_reading();
-    let descriptors = if reading.validate { descriptors.with_validation() } else { descriptors };
     Ok(Directory {
         environment: reading.environment.then(Environment::of_process),
         with_directories: reading.sub_directories,
@@ -216,11 +219,11 @@ pub(crate) fn load_origin(
 ) -> Result<LoadedOrigin, Error> {
     let failed = |error: FileError| Error::Origin { origin: origin.name.clone(), reason: error.to_string() };
     let loaded = directory_of(config, origin, files, descriptors)?.read().map_err(failed)?;
-    let Loaded { resources, dangling, .. } = loaded;
-    Ok(LoadedOrigin { resources, dangling })
+    let Loaded { resources, dangling, other_keys, .. } = loaded;
+    Ok(LoadedOrigin { resources, dangling, other_keys })
 }
 
-/// The types that an origin of the configuration may have.
+/// The types that an origin of the configuration may have, with their rules where it is held to them.
 ///
 /// # Errors
 /// The file of them is not good.
@@ -229,7 +232,8 @@ pub(crate) fn descriptors_of(config: &Config, origin: &Origin, file: Option<&Pat
         let field = config.field_of(origin, "descriptors");
         Error::Field { field, reason: with_causes(&error) }
     };
-    file.map_or_else(Descriptors::built_in, Descriptors::load).map_err(unusable)
+    let descriptors = file.map_or_else(Descriptors::built_in, Descriptors::load).map_err(unusable)?;
+    Ok(if origin.kind.validates() { descriptors.with_validation() } else { descriptors })
 }
 
 fn text(file: &Path) -> Result<String, FileError> {
@@ -237,14 +241,6 @@ fn text(file: &Path) -> Result<String, FileError> {
         Unread::File(error) => FileError::of_file(file, error.to_string()),
         Unread::Text(error) => FileError::in_document(file, error),
     })
-}
-
-/// A resource, and where it was written.
-struct Written {
-    resource: FileResource,
-    file: PathBuf,
-    position: Position,
-    taken: TakenIn,
 }
 
 /// By type URL and name: all variants.
@@ -296,14 +292,14 @@ impl Resources {
             .flat_map(|resource| resource.aliases.iter().map(|alias| (resource.type_url.as_str(), alias.as_str())))
             .collect();
         let mut dangling = Vec::new();
-        for Written { resource, file, position, taken } in written() {
+        for one in written() {
+            let Written { resource, taken, .. } = one;
             references(resource, &mut |of, name| {
                 let name = ResourceName::parse(name).map_or_else(|_| name.to_owned(), |name| name.to_string());
                 let is_there = self.0.contains_key(&(of.to_owned(), name.clone())) || aliases.contains(&(of, &*name));
                 if is_there || served.refusal(&name).is_some() {
                     return;
                 }
-                let kind = |type_url: &str| type_url.rsplit('.').next().unwrap_or_default().to_owned();
                 let (from, to) = (kind(&resource.type_url), kind(of));
                 let reason = format!("{from} `{}` refers to {to} `{name}`, which no file has", resource.name);
                 let of = |variable: &String| {
@@ -311,12 +307,24 @@ impl Resources {
                         "it refers to what no file has, which is not shown, because that may say what `{variable}` is"
                     )
                 };
-                let reason = taken.any.as_ref().map_or(reason, of);
-                let error = yaml::Error { position: Some(*position), path: String::new(), reason };
-                dangling.push(FileError::in_document(file, error));
+                dangling.push(one.noted(taken.any.as_ref().map_or(reason, of)));
             });
         }
         dangling
+    }
+
+    /// Of each name the first variant whose constraints have other keys than those before it.
+    fn other_keys(&self) -> Vec<FileError> {
+        let of_name = |variants: &Vec<Written>| {
+            let (at, words) = other_keys(variants.iter().map(|written| written.resource.variant.as_ref()))?;
+            let other = variants.get(at)?;
+            let concealed = variants.iter().find_map(|written| written.taken.identity.as_ref());
+            Some(other.noted(match concealed {
+                Some(variable) => format!("variants of what is named by `{variable}` have not the same keys"),
+                None => format!("{} `{}` {words}", kind(&other.resource.type_url), other.resource.name),
+            }))
+        };
+        self.0.values().filter_map(of_name).collect()
     }
 
     fn into_vec(self) -> Vec<FileResource> {
@@ -325,57 +333,6 @@ impl Resources {
             variants.into_iter().map(|written| written.resource)
         };
         self.0.into_values().flat_map(by_variant).collect()
-    }
-}
-
-impl Written {
-    /// Why there cannot be another one of the same name: somebody would be served either.
-    fn refusal(&self, other: &FileResource, taken: &TakenIn) -> Option<String> {
-        let Position { line, column } = self.position;
-        let place = format!("{}:{line}:{column}", self.file.display());
-        let of = |variable: &String| {
-            format!("what is named by `{variable}` is in {place} already, or is there for some of those that it is for")
-        };
-        let concealed = taken.identity.as_ref().or(self.taken.identity.as_ref()).map(of);
-        let what = format!("{} `{}`", other.type_url, other.name);
-        let (Some(Variant::Constraints(own)), Some(Variant::Constraints(others))) =
-            (&self.resource.variant, &other.variant)
-        else {
-            return Some(concealed.unwrap_or_else(|| match (&self.resource.variant, &other.variant) {
-                (None, None) => format!("{what} is in {place} already"),
-                (None, Some(some)) => {
-                    format!(
-                        "{what} is in {place} already, without constraints: that is for everybody{}",
-                        sent_by(some, ", also for who sends ")
-                    )
-                }
-                (Some(some), _) => format!(
-                    "{what} without constraints is for everybody, and one for some is in {place}{}",
-                    sent_by(some, ": both are for who sends ")
-                ),
-            }));
-        };
-        match own.overlap(others) {
-            Overlap::Disjoint => None,
-            Overlap::Overlapping(_) | Overlap::Unknown if concealed.is_some() => concealed,
-            Overlap::Overlapping(both) => {
-                Some(format!("{what} for `{others}` is also for who sends {both}, as that for `{own}` in {place}"))
-            }
-            Overlap::Unknown => {
-                Some(format!("{what} for `{others}` may overlap with that in {place}: that takes too long to be said"))
-            }
-        }
-    }
-}
-
-/// Parameters of somebody whom a variant is for, after `words`: nothing, if they are not found.
-fn sent_by(variant: &Variant, words: &str) -> String {
-    match variant {
-        Variant::Constraints(own) => match own.overlap(own) {
-            Overlap::Overlapping(some) => format!("{words}{some}"),
-            _ => String::new(),
-        },
-        _ => String::new(),
     }
 }
 

@@ -71,10 +71,7 @@ impl<'a> Reader<'a> {
         let Some(validator) = &self.descriptors.validator else { return Problems::default() };
         let message_type = message.descriptor();
         let kind = message_type.name();
-        let of = name
-            .filter(|name| !name.is_empty())
-            .map_or_else(|| format!("in a {kind} without a name"), |name| format!("in {kind} `{name}`"));
-        let of = variable.map_or(of, |variable| format!("in what is named by `{variable}`"));
+        let of = variable.map_or_else(|| whose(kind, name), |variable| format!("in what is named by `{variable}`"));
         let is_secret = xds_transport::is_secret(message_type.full_name());
         let told = |refusal| self.told(refusal, body, is_secret, &of);
         let refusals = validator.refusals(message);
@@ -85,12 +82,7 @@ impl<'a> Reader<'a> {
 
     fn told(&self, Refusal { path, expected, found }: Refusal, body: &Node, is_secret: bool, of: &str) -> Error {
         let (node, is_there) = reached(body, &path);
-        let error = Error::new(node.position, String::new());
-        let error = path.into_iter().rev().fold(error, |error, step| match step {
-            PathStep::Field(name, _) => error.under_key(&name),
-            PathStep::Index(index) => error.under_index(index),
-            PathStep::Key(key) => error.under_key(&key),
-        });
+        let error = at_path(Error::new(node.position, String::new()), path);
         let found = match found {
             Found::Untold => None,
             Found::Told(words) => Some(words),
@@ -109,6 +101,21 @@ impl<'a> Reader<'a> {
         let found = found.map_or_else(String::new, |found| format!(", found {found}"));
         Error { reason: format!("expected {expected}{found}; {of}"), ..error }
     }
+}
+
+/// The error seen from the message that has what it is in at a path.
+pub(super) fn at_path(error: Error, path: Vec<PathStep>) -> Error {
+    path.into_iter().rev().fold(error, |error, step| match step {
+        PathStep::Field(name, _) => error.under_key(&name),
+        PathStep::Index(index) => error.under_index(index),
+        PathStep::Key(key) => error.under_key(&key),
+    })
+}
+
+/// In which resource something is wrong.
+pub(super) fn whose(kind: &str, name: Option<&str>) -> String {
+    name.filter(|name| !name.is_empty())
+        .map_or_else(|| format!("in a {kind} without a name"), |name| format!("in {kind} `{name}`"))
 }
 
 /// The type of the message that has a key at this place. A document nests no deeper than it may.

@@ -44,6 +44,14 @@ pub(crate) trait Read: Send + 'static {
     /// What is wrong, and where, without what may be secret.
     fn read(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String>;
 
+    /// Reads what was good before a restart. What breaks no more than a rule was served, and is served on: clients hold it.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn read_kept(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String> {
+        self.read(key, value)
+    }
+
     /// The resource that a key has whatever its value says, if the key says so.
     fn named(&self, _key: &str) -> Option<Name> {
         None
@@ -97,6 +105,8 @@ pub(crate) struct Remembered {
     pub(crate) kept: KeptValue,
     /// What is in it, or was and cannot be read any more.
     pub(crate) held: Result<Vec<Held>, Vec<Name>>,
+    /// It would not be taken now: where it is there still it is refused, and the last good one.
+    pub(crate) is_refused: bool,
 }
 
 /// What one change did.
@@ -162,8 +172,13 @@ impl<R: Read> Contents<R> {
 
     /// A key had this value before a restart, unless all of its part `is_listed`: then only the last good value of what is refused is
     /// not known. Whether anything is served otherwise.
-    pub(super) fn remember(&mut self, Remembered { key, kept, held }: &Remembered, is_listed: bool) -> bool {
-        let digest = <[u8; 32]>::from(Sha256::digest(&kept.value));
+    pub(super) fn remember(
+        &mut self,
+        Remembered { key, kept, held, is_refused }: &Remembered,
+        is_listed: bool,
+    ) -> bool {
+        // What is of no value is read once it is listed.
+        let digest = if *is_refused { [0; 32] } else { Sha256::digest(&kept.value).into() };
         let slot = match self.by_key.get(key) {
             None if !is_listed => Slot { rank: kept.beside.clone(), digest, ..Slot::default() },
             Some(slot) if slot.good.is_none() && held.is_ok() => slot.clone(),

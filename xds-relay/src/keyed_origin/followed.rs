@@ -115,16 +115,19 @@ fn read<R: Read>(reader: &R, kept: Vec<(String, KeptValue)>) -> Vec<Remembered> 
     for (key, kept) in kept {
         if kept.is_outline {
             let names = named(&kept.outline);
-            all.push(Remembered { key, kept, held: Err(names) });
+            all.push(Remembered { key, kept, held: Err(names), is_refused: false });
             continue;
         }
-        match reader.read(&key, &kept.value) {
+        let read = reader.read(&key, &kept.value);
+        let is_refused = read.is_err();
+        match read.or_else(|_| reader.read_kept(&key, &kept.value)) {
             // What is to be encrypted was not, or was.
             Ok(held) if has_secret(&held) != kept.is_secret => {}
-            Ok(held) => all.push(Remembered { key, kept, held: Ok(held) }),
+            Ok(held) => all.push(Remembered { key, kept, held: Ok(held), is_refused }),
             Err(why) => {
                 refused.add(&reader.shown_key(&key), &why);
-                all.extend(reader.named(&key).map(|name| Remembered { key, kept, held: Err(vec![name]) }));
+                let named = reader.named(&key);
+                all.extend(named.map(|name| Remembered { key, kept, held: Err(vec![name]), is_refused }));
             }
         }
     }

@@ -234,7 +234,12 @@ mod tests {
     fn after_restart(keys: &[String]) -> Follower<Later> {
         let mut follower = Follower::new(Contents::new(Later), [""]);
         let kept = KeptValue::new("v", "");
-        let lost = |key: &String| Remembered { key: key.clone(), kept: kept.clone(), held: Err(vec![name(key)]) };
+        let lost = |key: &String| Remembered {
+            key: key.clone(),
+            kept: kept.clone(),
+            held: Err(vec![name(key)]),
+            is_refused: false,
+        };
         follower.remember("", keys.iter().map(lost).collect());
         follower
     }

@@ -54,9 +54,22 @@ impl World {
 
     /// Of who keeps on a disk what he knows.
     fn keeping(cluster: Cluster, kubernetes: Kubernetes, namespaces: &[&str], disk: Option<&Disk>) -> Self {
+        Self::reading(TYPES.clone(), (cluster, kubernetes, namespaces), disk)
+    }
+
+    /// Of who holds values to the rules of their types, as an origin does that says nothing.
+    fn validating(cluster: Cluster, disk: Option<&Disk>) -> Self {
+        Self::reading(TYPES.clone().with_validation(), (cluster, Kubernetes::in_cluster(), &["mesh"]), disk)
+    }
+
+    fn reading(
+        types: Descriptors,
+        (cluster, kubernetes, namespaces): (Cluster, Kubernetes, &[&str]),
+        disk: Option<&Disk>,
+    ) -> Self {
         let namespaces: Vec<_> = namespaces.iter().map(|name| (*name).to_owned()).collect();
         let collections = Collection::all(&kubernetes, &namespaces);
-        let reader = Reader::new(TYPES.clone(), Served::default());
+        let reader = Reader::new(types, Served::default());
         let api = Api::new(Arc::new(cluster.clone()), "kubernetes".to_owned(), None);
         let seen = Seen::default();
         let following = tokio::spawn(follow(api, collections, reader, disk.map(Disk::keeper), seen.clone()));

@@ -32,10 +32,20 @@ impl Read for Reader {
     }
 
     fn read(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String> {
+        self.read_with(key, value, &self.types)
+    }
+
+    fn read_kept(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String> {
+        self.read_with(key, value, &self.types.without_validation())
+    }
+}
+
+impl Reader {
+    fn read_with(&self, key: &str, value: &Bytes, types: &Descriptors) -> Result<Vec<Held>, String> {
         let is_spec = key.split('/').next() == Some(XDS_RESOURCE.word);
         let place = if is_spec { "spec" } else { "value" };
         let text = std::str::from_utf8(value).map_err(|error| error.to_string())?;
-        let read = load_text(place, text, &self.types, &self.served);
+        let read = load_text(place, text, types, &self.served);
         match held(&read.map_err(|error| if is_spec { without_lines(error) } else { error }.to_string())?) {
             held if held.is_empty() => Err("it has no resource".to_owned()),
             held => Ok(held),

@@ -102,6 +102,10 @@ impl Observer for Metrics {
         self.upstream_restated(origin, resources);
     }
 
+    fn overlapping(&self, origin: &str, _type_url: &TypeUrl, names: u64) {
+        self.upstream_overlapping(origin, names);
+    }
+
     fn too_long(&self, origin: &str) {
         self.upstream_too_long(origin);
     }

@@ -1,5 +1,9 @@
 //! What the relay counts, and shows: each thing once, however much there is and however often somebody looks.
 
+use prost::Message as _;
+use xds_transport::wire::DeltaDiscoveryResponse;
+
+use crate::parameters::{chain, constraints, sends, vary};
 use crate::support::*;
 
 const NAME: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/x";
@@ -206,4 +210,38 @@ fn how_much_of_a_limit_is_used_is_told_beside_it() {
     assert_eq!(told(&world), [2, 7]);
     world.disconnect(client);
     assert_eq!(told(&world), [0, 7]);
+}
+
+/// In two responses, of which the second does not say that the variant of the first is gone, and in one.
+#[test]
+fn of_two_variants_for_the_same_parameters_one_is_served_and_it_is_counted_and_both_are_logged() {
+    let (mut world, relay) = chain(DELTA, &["final", "final"]);
+    let [first, second] = ["env=prod", "env=prod and v=1"].map(constraints);
+    vary(&mut world, CLUSTERS, "cart", &[(&first, "1")], &[]);
+    let client = world.client_selecting(relay, DELTA, sends(&[("env", "prod"), ("v", "1")]));
+    world.subscribe(client, CLUSTERS, &["cart"]);
+    let counted = |world: &World| world.counted(0, "upstream_overlapping_variants_total{origin=\"up\"}");
+    vary(&mut world, CLUSTERS, "cart", &[(&second, "2")], &[&first]);
+    assert_eq!((world.clients[client].held(CLUSTERS), counted(&world)), (vec!["cart@2".to_owned()], 0));
+
+    let mut last = Vec::new();
+    world.between = Some(Box::new(move |_, hearer, response| {
+        if hearer != Hearer::Relay(0) {
+            return response;
+        }
+        let mut response = DeltaDiscoveryResponse::decode(response).unwrap();
+        response.removed_resource_names.clear();
+        let before = std::mem::replace(&mut last, response.resources.clone());
+        response.resources.extend(before);
+        response.encode_to_vec().into()
+    }));
+    for (version, [put, gone], total) in [("3", [&first, &second], 1), ("4", [&second, &first], 2)] {
+        let lines = logged(|| vary(&mut world, CLUSTERS, "cart", &[(put, version)], &[gone]));
+        let told: Vec<_> = lines.iter().filter(|line| line.contains("two variants of a name")).collect();
+        let [line] = &told[..] else { panic!("{lines:?}") };
+        let words = ["origin=up", "name=cart", "env=prod", "env=prod and v=1", "names=1"];
+        assert!(words.iter().all(|words| line.contains(words)), "{line}");
+        assert_eq!(counted(&world), total);
+        assert!(world.clients[client].held(CLUSTERS).len() == 1);
+    }
 }

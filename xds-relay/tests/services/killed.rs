@@ -5,7 +5,6 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
@@ -168,11 +167,9 @@ async fn a_relay_that_was_killed_serves_what_it_knew_while_its_origin_is_away_an
     std::fs::write(&config, text + "ready_when: last_known_good\n").unwrap();
     let relay = Program::start(&config);
     relay.until("xds_relay_ready ", |ready| ready == 1).await;
-    let began = Instant::now();
     let (mut envoy, mut grpc) = (client(&relay, Protocol::Delta).await, client(&relay, Protocol::Sotw).await);
     assert_eq!(told(&mut envoy, Protocol::Delta).await, names(&["a@1", "b@1", "c@1"]));
     assert_eq!(told(&mut grpc, Protocol::Sotw).await, names(&["a", "b", "c"]));
-    assert!(began.elapsed() < Duration::from_secs(5), "within a second, on a machine that has nothing else to do");
     assert_eq!(relay.counted(STALE).await, 3);
 
     let origin = Origin::listen_at(address).await;

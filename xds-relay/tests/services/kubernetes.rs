@@ -128,7 +128,9 @@ async fn next(watch: &mut Watch) -> String {
 }
 
 fn web(version: u32) -> String {
-    format!("name: web\nversion: v{version}\nresource: {{ '@type': {CLUSTERS}, connect_timeout: {version}s }}\n")
+    format!(
+        "name: web\nversion: v{version}\nresource: {{ '@type': {CLUSTERS}, name: web, connect_timeout: {version}s }}\n"
+    )
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -196,8 +196,9 @@ impl Session {
         mut response: Response,
         intern: Option<&dyn Intern>,
     ) -> Result<Option<Update>, ProtocolError> {
+        let is_delta = matches!(self, Self::Delta(_));
         let Common { variants, selecting, .. } = self.common_mut();
-        let overlapping = variants.read(&mut response, selecting.as_deref());
+        let overlapping = variants.read(&mut response, selecting.as_deref(), is_delta);
         let update = match self {
             Self::Delta(session) => session.handle_response(now, id, response, intern)?,
             Self::Sotw(session) => session.handle_response(now, id, response, intern),

@@ -71,7 +71,7 @@ pub struct Update {
     /// [`removed`](Self::removed) too, or in [`kept`](Self::kept).
     pub errors: Vec<(ResourceName, ResourceError)>,
     /// Variants of a name that are for the same parameters, which TP2 forbids: the first is what counts, the second is not
-    /// used.
+    /// used, or not any more.
     pub overlapping: Vec<Overlapping>,
 }
 

@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// A descriptor set with types of your own in place of Envoy's
     #[arg(long, value_name = "FILE")]
     descriptors: Option<PathBuf>,
+    /// Also what Envoy would refuse for its values, for relays that take it: their origin has `validate: false`
+    #[arg(long)]
+    no_validate: bool,
     /// Files of resources, or directories of them
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -51,6 +54,7 @@ impl Args {
     /// A file is not good.
     fn read(&self) -> Result<Wanted, Box<dyn Error>> {
         let types = self.descriptors.as_deref().map_or_else(Descriptors::built_in, Descriptors::load)?;
+        let types = if self.no_validate { types } else { types.with_validation() };
         let mut files = Vec::new();
         for path in &self.files {
             match path.is_dir() {

@@ -19,6 +19,7 @@ mod get;
 mod help;
 mod lists;
 mod origin;
+mod push;
 mod refused;
 mod relay;
 mod relay_tls;

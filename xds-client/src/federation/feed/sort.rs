@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use xds_transport::client::Update;
+use xds_transport::client::{Overlapping, Update};
 use xds_transport::{Protocol, Rejected};
 use xdstp_cache::{Interest, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
@@ -27,10 +27,7 @@ impl Feed {
         let mut refused = Vec::new();
         let type_url = update.type_url.clone();
         let (changed, repeated) = (std::mem::take(&mut update.changed), std::mem::take(&mut update.repeated));
-        for (name, served, other) in update.overlapping.drain(..) {
-            let (origin, name) = (&self.server.origin, name.as_str());
-            tracing::warn!(%origin, name, %served, %other, "two variants of a name are for the same parameters");
-        }
+        self.tell_overlapping(&type_url, &std::mem::take(&mut update.overlapping));
         let never_shared = self.server.rules.of(&type_url).never_shared;
         let server = self.server.clone();
         let origin_of = |name: &ResourceName| server.authorities.origin_of(name.authority());
@@ -149,6 +146,17 @@ impl Feed {
                 places.put(place, |part| part.complete.push(interest.clone()));
             }
         }
+    }
+
+    /// Of a response, one line: as many as there are would be as many as somebody sends.
+    fn tell_overlapping(&self, type_url: &TypeUrl, overlapping: &[Overlapping]) {
+        let Some((name, served, other)) = overlapping.first() else { return };
+        let (origin, names) = (&self.server.origin, overlapping.len() as u64);
+        self.server.observer.overlapping(origin, type_url, names);
+        tracing::warn!(
+            %origin, stream = %self.label, %type_url, %name, %served, %other, names,
+            "two variants of a name are for the same parameters"
+        );
     }
 
     pub(super) fn refuse(&self, rejected: &[Rejected]) {

@@ -9,6 +9,7 @@ use xds_transport::Protocol;
 use super::go_duration::go_duration;
 use super::{Found, Remark, rules};
 use crate::config::own_address::OwnAddresses;
+use crate::config::statsd::plain_prefix;
 use crate::config::values::LONGEST;
 use crate::config::{Address, Config, LogFilter, Origin, OriginKind, Statsd};
 use crate::proto_json::{Message, duration, int32, some_text, text};
@@ -230,7 +231,17 @@ fn metrics_sink(node: &Node, config: &mut Config, notes: &mut Notes) -> Result<(
         let (host, port) = statsd.required("address", socket)?;
         let host = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host };
         let mut sent = Statsd::new(format!("{host}:{port}"));
-        sent.prefix = statsd.required("root_prefix", some_text)?;
+        sent.prefix = statsd.required("root_prefix", |node| {
+            let text = some_text(node)?;
+            let prefix = plain_prefix(&text);
+            if prefix != text {
+                let words = format!(
+                    "it is `{prefix}`: up to 128 letters, digits, `.`, `_` and `-` mean nothing else to statsd"
+                );
+                notes.add(node, "metrics_sink.statsd.root_prefix", "statsd", words);
+            }
+            Ok(prefix)
+        })?;
         sent.interval = statsd.required("flush_interval", duration)?.clamp(SHORTEST_INTERVAL, LONGEST);
         let text = "metrics have the relay's own names, and no keys of requests in them";
         notes.add(node, "metrics_sink.statsd", "statsd", text);

@@ -101,6 +101,74 @@ fn what_is_referred_to_and_is_in_no_file_is_noted_with_its_place() {
     assert_eq!(told, expected);
 }
 
+#[test]
+fn mirrors_and_the_routes_of_an_api_listener_refer_to_clusters_too() {
+    let mirror = |name: &str| format!("request_mirror_policies: [{{ cluster: {name} }}]");
+    let route = |inside: &str| format!("{{ match: {{ prefix: / }}, route: {{ cluster: there, {inside} }} }}");
+    let host = |of: &str| {
+        let routes = route(&mirror(&format!("{of}-route")));
+        format!("name: {of}, domains: ['*'], {}, routes: [{routes}]", mirror(&format!("{of}-host")))
+    };
+    let routes =
+        |of: &str| format!("name: {of}, {}, virtual_hosts: [{{ {} }}]", mirror(&format!("{of}-all")), host(of));
+    let api = format!("api_listener: {{ api_listener: {{ {MANAGER}, route_config: {{ {} }} }} }}", routes("api"));
+    let files = [(
+        "a.yaml",
+        resources(&[
+            &format!("{{ {CLUSTER}, name: there }}"),
+            &format!("{{ \"@type\": x/envoy.config.route.v3.RouteConfiguration, {} }}", routes("rds")),
+            &format!("{{ \"@type\": x/envoy.config.listener.v3.Listener, name: l, {api} }}"),
+            &format!(
+                "{{ name: rds/vhds, resource: {{ \"@type\": x/envoy.config.route.v3.VirtualHost, {} }} }}",
+                host("vhds")
+            ),
+        ]),
+    )];
+    let loaded = origin(&files).unwrap();
+    let told = |error: &FileError| error.reason.split('`').skip(1).step_by(2).collect::<Vec<_>>().join(" ");
+    let mut told: Vec<_> = loaded.dangling.iter().map(told).collect();
+    told.sort();
+    let expected = [
+        "l api-all",
+        "l api-host",
+        "l api-route",
+        "rds rds-all",
+        "rds rds-host",
+        "rds rds-route",
+        "rds/vhds vhds-host",
+        "rds/vhds vhds-route",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn variants_that_have_not_the_same_keys_are_noted() {
+    let variant = |name: &str, constraints: &str| {
+        let of = format!("resource_name: {{ name: {name}, dynamic_parameter_constraints: {constraints} }}");
+        format!("{{ {of}, resource: {{ {CLUSTER}, name: {name} }} }}")
+    };
+    let files = [
+        (
+            "a.yaml",
+            resources(&[&variant("a", "env=prod"), &variant("b", "env=prod and v=1"), &variant("c", "env=prod")]),
+        ),
+        (
+            "b.yaml",
+            resources(&[
+                &variant("a", "not env=prod"),
+                &variant("b", "env=test"),
+                &format!("{{ {CLUSTER}, name: d }}"),
+            ]),
+        ),
+    ];
+    let loaded = origin(&files).unwrap();
+    let told: Vec<_> = loaded.other_keys.iter().map(ToString::to_string).collect();
+    let [told] = &told[..] else { panic!("{told:?}") };
+    let words = "b.yaml:3:3: Cluster `b` for `env=test` has the keys `env`, and that for `env=prod and v=1` has `env`, `v`: TP2 would have \
+                 all variants of a name have the same";
+    assert!(told.ends_with(words), "{told}");
+}
+
 /// A directory with these files and this environment.
 fn of_environment(files: &[(&str, String)], variables: &'static [(&str, &str)]) -> Result<Vec<FileResource>, String> {
     let directory = tempfile::tempdir().unwrap();
@@ -320,4 +388,15 @@ fn a_variable_that_is_no_text_is_an_error_of_its_own() {
     let told = document::read(&text, &Descriptors::built_in().unwrap(), Some(&environment)).err().unwrap();
     let told: Vec<_> = told.into_iter().map(|error| error.to_string()).collect();
     assert_eq!(told, ["2:55: resources[0].name: `${BYTES}`: what the environment has as BYTES is not UTF-8"]);
+}
+
+#[test]
+fn an_origin_is_held_to_the_rules_of_its_types_whatever_its_texts_are_in_unless_it_says_not() {
+    for kind in ["files: .", "etcd: { endpoints: ['a:1'], prefix: x/ }", "kubernetes: {}"] {
+        for (said, is_held) in [("", true), (", validate: true", true), (", validate: false", false)] {
+            let config = Config::parse("relay.yaml", &format!("origins: [{{ name: a, {kind}{said} }}]")).unwrap();
+            let types = descriptors_of(&config, &config.origins[0], None).unwrap();
+            assert_eq!(types.validator.is_some(), is_held, "{kind}{said}");
+        }
+    }
 }

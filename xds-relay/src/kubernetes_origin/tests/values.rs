@@ -4,6 +4,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::cluster::Cluster;
+use super::restarting::Disk;
 use super::{SETTLED, World, both, text};
 use crate::config::Kubernetes;
 
@@ -20,6 +21,49 @@ async fn a_value_that_is_not_good_is_named_and_the_last_good_one_stays() {
     world.cluster.apply("mesh", "web", 0, &[("a.yaml", &text("a", 3)), ("b.yaml", &text("b", 2))]);
     world.serves(&[("a", 3), ("b", 2)]).await;
     world.is_well().await;
+}
+
+/// Of a cluster with a timeout that Envoy refuses.
+const BREAKS_A_RULE: &str = "a value is refused: configmap/mesh/a/a.yaml: value:1:90: connect_timeout: expected more than 0s, found 0s; \
+                             in Cluster `a`";
+
+#[tokio::test(start_paused = true)]
+async fn a_value_that_breaks_a_rule_of_its_type_is_named_with_its_field_and_the_last_good_one_stays() {
+    let world = World::validating(Cluster::default(), None);
+    world.cluster.cluster("a", 1);
+    world.serves(&[("a", 1)]).await;
+    world.cluster.cluster("a", 0);
+    world.is_in_trouble(BREAKS_A_RULE).await;
+    sleep(SETTLED).await;
+    world.serves(&[("a", 1)]).await;
+    world.cluster.cluster("a", 2);
+    world.serves(&[("a", 2)]).await;
+    world.is_well().await;
+    let lenient = World::new();
+    lenient.cluster.cluster("a", 0);
+    lenient.serves(&[("a", 0)]).await;
+    lenient.is_well().await;
+}
+
+/// The relay before did not hold it to rules, or to others, and clients have it.
+#[tokio::test(start_paused = true)]
+async fn what_was_served_before_a_restart_and_breaks_a_rule_is_served_on_and_named() {
+    let (cluster, disk) = (Cluster::default(), Disk::new());
+    cluster.cluster("a", 0);
+    let world = disk.follows(&cluster);
+    world.serves(&[("a", 0)]).await;
+    disk.save();
+    for is_away in [true, false] {
+        cluster.state().is_away = is_away;
+        let world = World::validating(cluster.clone(), Some(&disk.restarted()));
+        world.serves(&[("a", 0)]).await;
+        cluster.state().is_away = false;
+        world.until(|world| world.seen.is_all()).await;
+        world.is_in_trouble(BREAKS_A_RULE).await;
+        sleep(SETTLED).await;
+        assert_eq!(world.seen.served(), Some(vec![("a".to_owned(), 0)]));
+        assert!(world.seen.take_removed().is_empty() && world.seen.refused() == 1, "{}", world.seen.refused());
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -69,6 +69,7 @@ impl Common {
     pub(crate) fn disconnected(&mut self) {
         self.opened = false;
         self.withheld.clear();
+        self.variants.forget_stream();
         self.absences.clear();
         self.wanted.forget_stream();
         self.unfinished.forget_stream();
