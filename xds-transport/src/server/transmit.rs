@@ -107,9 +107,7 @@ impl Transmit {
             chunk.extend_from_slice(self.heads.get(self.taken..until).unwrap_or_default());
             self.taken = until;
             let room = CHUNK.saturating_sub(chunk.len());
-            // With what is short, the begin of what others are sent too is copied, or that would be a frame and a write of its own.
-            let is_last = |body: &Body| body.after == self.heads.len();
-            let Some(body) = body.filter(|body| room > 0 && (!large(body) || is_last(body))) else { break };
+            let Some(body) = body.filter(|body| room > 0 && !large(body)) else { break };
             if body.bytes.len() > room {
                 chunk.extend_from_slice(&body.bytes.split_to(room));
                 break;
@@ -299,10 +297,7 @@ impl Transmit {
             walk::put_delimited(heads, control_plane, walk::delimited_len(1, identifier.len()));
             walk::put_bytes(heads, 1, identifier.as_bytes());
         }
-        // No body but this one is behind all that is short.
-        if let [Body { after: after @ 0, .. }] = &mut self.bodies[..] {
-            *after = self.heads.len();
-        }
+        self.end_with_what_is_large();
         self.remaining = self.heads.len() + self.bodies.iter().map(|body| body.bytes.len()).sum::<usize>();
         if self.bodies.capacity() > self.bodies.len() + SPARE {
             self.bodies.shrink_to_fit();
@@ -319,6 +314,20 @@ impl Transmit {
     #[inline]
     pub(crate) fn budget_used(&self) -> usize {
         self.remaining + self.heads.len() + RESOURCE * self.resources as usize
+    }
+
+    /// What goes after a large body would be a frame and a write of its own: it goes before the head of the last one.
+    fn end_with_what_is_large(&mut self) {
+        let (last, others) = match &mut self.bodies[..] {
+            [others @ .., last] if last.bytes.len() >= LARGE => (last, others),
+            _ => return,
+        };
+        // Between two bodies there are whole elements, and the head of the second.
+        let from = others.last().map_or(0, |body| body.after);
+        if let Some(heads) = self.heads.get_mut(from..) {
+            heads.rotate_left(last.after - from);
+        }
+        last.after = self.heads.len();
     }
 
     fn push_body(&mut self, bytes: Bytes) {

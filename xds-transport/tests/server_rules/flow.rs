@@ -88,6 +88,23 @@ fn rule_131_a_large_resource_is_sent_whole_and_as_it_is() {
 }
 
 #[test]
+fn rule_140_what_is_short_is_one_chunk_before_a_large_body_and_nothing_is_behind_it() {
+    let mut server = Server::origin();
+    let frame = Frame::of_message(&ENDPOINTS.into(), &payload("a", &"x".repeat(10 << 10)));
+    server.put(ENDPOINTS, "a", "1");
+    let (mut delta, mut sotw) = (Client::delta(), Client::sotw());
+    delta.subscribe(&mut server, ENDPOINTS, &["a"]);
+    sotw.names(&mut server, ENDPOINTS, &["a"]);
+    server.put_frame(ENDPOINTS, "a", "2", frame.clone());
+    for mut client in [delta, sotw] {
+        let mut transmit = client.stream.poll_transmit(server.now, &mut server.cache).unwrap().unwrap();
+        let mut chunks = vec![transmit.chunk_after(&[0; 5]).unwrap()];
+        chunks.extend(std::iter::from_fn(|| transmit.next_chunk()));
+        assert_eq!((chunks.len(), chunks[1].as_ptr()), (2, frame.any().as_ptr()));
+    }
+}
+
+#[test]
 fn rule_133_delta_responses_are_split_by_size() {
     const BUDGET: usize = 256 * 1024;
     let mut server = Server::origin();

@@ -131,7 +131,7 @@ impl Accept for Script {
             let _ = edit.finish();
         }
         let mut edit = cache.edit(Instant::now());
-        for name in withheld {
+        if let Some(name) = withheld {
             let error = ResourceError::new(ResourceError::PERMISSION_DENIED, "ask for each by its name");
             edit.fail(&CDS.into(), &name.parse().unwrap(), error);
         }
