@@ -32,8 +32,9 @@ impl Bounds {
         descriptors.map_or(none, |descriptors| Self::within(descriptors, config))
     }
 
-    /// Of what is not for clients half is for connections to origins. Each server has one, and one that is being left, and as many for load
-    /// reports, whatever others take; of the others half may be full of streams of node groups, and a quarter of load reports, so that some are left for what is not counted.
+    /// Of what is not for clients half is for connections to origins. Each server has one, and one that is being left, and as many
+    /// for load reports, whatever others take; of the others half may be full of streams of node groups, and a quarter of load
+    /// reports, so that some are left for what is not counted.
     fn within(descriptors: u64, config: &Config) -> Self {
         let reserved = (descriptors / RESERVED_PART).max(RESERVED);
         let connections = number(descriptors.saturating_sub(reserved).max(1));

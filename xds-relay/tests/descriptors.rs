@@ -107,15 +107,15 @@ async fn with_few_descriptors_a_stranger_with_connections_and_groups_is_noticed_
         match call.message().await {
             Some(_) => served.push(call),
             None => {
-                let words = "more than 7 node groups (limits.groups of the relay)";
+                let words = "more than 6 node groups (limits.groups of the relay)";
                 assert_eq!(call.status().await, (8, words.to_owned()));
                 refused += 1;
             }
         }
     }
-    assert_eq!((served.len(), refused), (6, 34), "as many as there is room for upward, with the good client's");
+    assert_eq!((served.len(), refused), (5, 35), "as many as there is room for upward, with the good client's");
     let page = in_time(tokio::task::spawn_blocking(move || answer(&mut connect(&admin), "/metrics"))).await.unwrap();
-    assert!(page.contains("xds_relay_limit{limit=\"groups\"} 7\n"), "{page}");
+    assert!(page.contains("xds_relay_limit{limit=\"groups\"} 6\n"), "{page}");
     write(&mesh.join("a.yaml"), 2);
     is_told(&mut good).await;
     for call in &mut served {
