@@ -316,10 +316,12 @@ impl Transmit {
         self.remaining + self.heads.len() + RESOURCE * self.resources as usize
     }
 
-    /// What goes after a large body would be a frame and a write of its own: it goes before the head of the last one.
+    /// What goes after a large body would be a frame and a write of its own: it goes before the head of the last one. Of a body that is
+    /// many frames one more is nothing, and the next response is looked for later.
     fn end_with_what_is_large(&mut self) {
+        let is_one_frame = |body: &Body| (LARGE..CHUNK).contains(&body.bytes.len());
         let (last, others) = match &mut self.bodies[..] {
-            [others @ .., last] if last.bytes.len() >= LARGE => (last, others),
+            [others @ .., last] if last.after == 0 || is_one_frame(last) => (last, others),
             _ => return,
         };
         // Between two bodies there are whole elements, and the head of the second.

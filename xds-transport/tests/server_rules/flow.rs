@@ -95,6 +95,9 @@ fn rule_140_what_is_short_is_one_chunk_before_a_large_body_and_nothing_is_behind
     let (mut delta, mut sotw) = (Client::delta(), Client::sotw());
     delta.subscribe(&mut server, ENDPOINTS, &["a"]);
     sotw.names(&mut server, ENDPOINTS, &["a"]);
+    for client in [&mut delta, &mut sotw] {
+        client.ack(&mut server, ENDPOINTS);
+    }
     server.put_frame(ENDPOINTS, "a", "2", frame.clone());
     for mut client in [delta, sotw] {
         let mut transmit = client.stream.poll_transmit(server.now, &mut server.cache).unwrap().unwrap();
