@@ -18,7 +18,7 @@ mod standing;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub(crate) use self::contents::{Change, Contents, Name, Read, shown};
+pub(crate) use self::contents::{Change, Contents, Name, Read, shown, shown_name};
 pub(crate) use self::followed::{Followed, GRACE, Keeper, READ_LOOKED, READ_WITHIN};
 pub(crate) use self::follower::{Follower, Next};
 pub(crate) use self::losses::{HELD, MUCH};

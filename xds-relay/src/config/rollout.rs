@@ -77,10 +77,10 @@ impl Rollout {
         let is_own = |authority: &String| Some(canonical_authority(authority)) == self.authority;
         let listed = origins.iter().find(|origin| origin.authorities.iter().any(is_own));
         let origin = listed.or_else(|| origins.iter().find(|origin| origin.name == default_origin))?;
-        matches!(origin.kind, OriginKind::Server { .. }).then(|| {
+        (matches!(origin.kind, OriginKind::Server { .. }) && origin.follow.is_none()).then(|| {
             format!(
                 "`{}`: these names come from origin `{}`, which is asked for what clients want; \
-                 expected a scope of one that has all there is, such as files",
+                 expected follow: {{}} at that origin, or a scope of one that has all there is, such as files",
                 self.scope(),
                 origin.name
             )

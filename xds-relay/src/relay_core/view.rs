@@ -61,11 +61,11 @@ impl RelayCore {
 
     /// Everything the relay holds, of whom, and for whom.
     pub fn config_dump(&self, now: Instant) -> ConfigDump {
-        let scopes = self.all_scopes();
+        let (scopes, followed) = (self.all_scopes(), self.followed_scopes());
         let origins = self.origins().into_iter().map(|(index, name, origin)| OriginDump {
             name,
             protocol: origin.kind().to_owned(),
-            streams: upstreams(scopes.iter().filter(|scope| scope.origin() == index), now),
+            streams: upstreams(scopes.iter().chain(&followed).filter(|scope| scope.origin() == index), now),
             content: origin.content().map(|held| content(&held)).unwrap_or_default(),
         });
         let origins = origins.collect();

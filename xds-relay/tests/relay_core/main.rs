@@ -19,6 +19,8 @@ mod earlier_version;
 mod ends;
 mod errors;
 mod file_variants;
+#[cfg(feature = "file-origin")]
+mod followed;
 mod groups;
 mod judged;
 mod last_known_good;

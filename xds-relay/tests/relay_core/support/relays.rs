@@ -1,9 +1,11 @@
 //! The relays of a world: how they are made, killed, and replaced.
 
 use std::sync::{Arc, Mutex};
+use std::task::Waker;
 use std::time::{Instant, SystemTime};
 
 use xds_relay::Config;
+use xds_relay::followed_server::FollowedServer;
 use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 use xds_relay::state::{State, Store, identities, keys};
@@ -17,6 +19,8 @@ pub(crate) struct Relay {
     pub(crate) fed_by: Vec<Feeder>,
     pub(super) dialed: Arc<Mutex<Vec<Link>>>,
     pub(super) links: Vec<Link>,
+    /// Its origins that it follows.
+    pub(super) followed: Vec<FollowedServer>,
     /// Nobody reaches it, and it does nothing.
     pub(crate) stopped: bool,
 }
@@ -138,11 +142,22 @@ impl World {
         let metrics = Arc::new(Metrics::new([LISTENERS, CLUSTERS, ENDPOINTS]));
         let state = state.map(|state| state(&config, &*grouping, self.now, self.wall()));
         let core = RelayCore::with_state(&config, grouping, Box::new(dialer), metrics, state);
-        Relay { core, fed_by, dialed, links: Vec::new(), stopped: false }
+        let follow = |at| FollowedServer::new(&config, at, &core, Waker::noop().clone()).unwrap();
+        let followed = (0..config.origins.len()).filter_map(follow).collect();
+        Relay { core, fed_by, dialed, links: Vec::new(), followed, stopped: false }
     }
 }
 
 impl Relay {
+    /// Goes on with the origins that it follows. Whether there was anything to do.
+    pub(super) fn follow(&mut self, now: Instant) -> bool {
+        !self.stopped && self.followed.iter_mut().fold(false, |any, followed| followed.poll(now) || any)
+    }
+
+    pub(super) fn follows_at(&self) -> Option<Instant> {
+        self.followed.iter().filter(|_| !self.stopped).filter_map(FollowedServer::poll_timeout).min()
+    }
+
     /// Whoever it asked learns that its streams are over. Whether there were any.
     pub(super) fn end_links(&mut self, origins: &mut [Origin]) -> bool {
         let mut links = std::mem::take(&mut self.links);
