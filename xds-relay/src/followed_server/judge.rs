@@ -175,3 +175,65 @@ impl Consumer for Reading {
         self.consumer.handle_timeout(now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use xds_transport::client::{Event, Interest, Stream};
+    use xds_transport::{Protocol, TypeRules};
+
+    use super::*;
+    use crate::file_origin::{Descriptors, Served};
+
+    const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+    /// Who takes all, and notes the names.
+    #[derive(Default)]
+    struct All(Arc<Mutex<Vec<String>>>);
+
+    impl Consumer for All {
+        fn commands(&mut self, _: Instant, _: &mut dyn FnMut(Command)) {}
+
+        fn update(&mut self, _: Instant, update: Update) -> Verdict {
+            lock(&self.0).extend(update.changed.iter().map(|changed| changed.name.as_str().to_owned()));
+            Verdict::Accept
+        }
+
+        fn connection(&mut self, _: Instant, _: Connection) {}
+    }
+
+    fn update(resources: &[(&str, &[u8])]) -> Update {
+        let (mut stream, now) =
+            (Stream::new(Protocol::Delta, Bytes::new(), Arc::new(TypeRules::envoy())), Instant::now());
+        stream.apply(Command::Subscribe(CLUSTERS.into(), Interest::Wildcard));
+        stream.connected(now);
+        stream.poll_transmit(now).unwrap();
+        let resource = |(name, value): &(&str, &[u8])| {
+            let any = wire::Any { type_url: CLUSTERS.into(), value: value.to_vec().into() };
+            wire::Resource { name: (*name).into(), resource: Some(any), ..wire::Resource::default() }
+        };
+        let resources = resources.iter().map(resource).collect();
+        let response = wire::DeltaDiscoveryResponse { type_url: CLUSTERS.into(), resources, ..Default::default() };
+        stream.handle_message(now, response.encode_to_vec().into()).unwrap();
+        let Some(Event::Update(update)) = stream.poll_event() else { panic!("no update") };
+        update
+    }
+
+    #[test]
+    fn each_that_is_not_good_is_refused_with_its_reason_and_what_is_beside_it_is_taken() {
+        let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
+        let (judge, taken) = (Judge::new(reader), Arc::<Mutex<Vec<_>>>::default());
+        let mut reading = Reading { consumer: Box::new(All(taken.clone())), judge: judge.clone() };
+        let (good, other, broken) = (b"\x0a\x01a", b"\x0a\x01z", b"\x0a\x01c\x12");
+        let verdict = reading.update(Instant::now(), update(&[("a", good), ("b", other), ("c", broken)]));
+        let Verdict::Reject { reasons } = verdict else { panic!("{verdict:?}") };
+        let mut reasons: Vec<_> = reasons.iter().map(|of| format!("{}: {}", of.name, of.reason)).collect();
+        reasons.sort();
+        assert!(reasons[0].starts_with("b: a resource with the name `z` inside"), "{reasons:?}");
+        assert!(reasons[1].starts_with("c: what is in it is no envoy.config.cluster.v3.Cluster"), "{reasons:?}");
+        assert_eq!((reasons.len(), std::mem::take(&mut *lock(&taken))), (2, vec!["a".to_owned()]));
+        assert_eq!(judge.news().values().filter(|value| value.is_some()).count(), 2);
+        let verdict = reading.update(Instant::now(), update(&[("c", b"\x0a\x01c")]));
+        assert_eq!((verdict, std::mem::take(&mut *lock(&taken))), (Verdict::Accept, vec!["c".to_owned()]));
+        assert_eq!(judge.news().into_values().collect::<Vec<_>>(), [None], "it is not refused any more");
+    }
+}

@@ -363,6 +363,34 @@ fn what_it_had_before_a_restart_is_served_while_it_is_away_and_nothing_more_is_s
 }
 
 #[test]
+fn a_glob_of_names_of_an_authority_is_followed_and_what_is_of_another_origin_is_refused() {
+    const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
+    let member = |name: &str| GLOB.replace('*', name);
+    let mut world = World::empty();
+    world.origins.extend([Origin::new(), Origin::new()]);
+    let text = format!(
+        "origins: [{{ name: other, server: '127.0.0.1:1' }}, {{ name: cp, server: '127.0.0.1:1', authorities: [a], \
+         follow: {{ collections: ['{GLOB}', envoy.config.cluster.v3.Cluster] }} }}]\ndefault_origin: other\n"
+    );
+    world.add_relay(&text, vec![Feeder::Origin(0), Feeder::Origin(1)]);
+    let mut mesh = Mesh { world };
+    let now = mesh.world.now;
+    for name in [member("x"), member("y"), "old".to_owned()] {
+        let put = frame(CLUSTERS, &name, "1");
+        mesh.world.origins[1].put_frame(now, "", CLUSTERS, &name, "v1", put);
+    }
+    let client = mesh.world.client(DELTA, "n");
+    mesh.world.subscribe(client, CLUSTERS, &[GLOB]);
+    mesh.world.advance(2 * SILENCE);
+    let held = |mesh: &Mesh| mesh.world.clients[client].held(CLUSTERS).join(" ");
+    assert_eq!(held(&mesh), format!("{}@1 {}@1", member("x"), member("y")));
+    assert!(mesh.world.asked(1).join("\n").contains("NACK "), "names without an authority are another origin's");
+    mesh.world.remove(1, CLUSTERS, &member("y"));
+    mesh.world.advance(SECOND);
+    assert_eq!(held(&mesh), format!("{}@1", member("x")));
+}
+
+#[test]
 fn what_it_has_is_released_by_stages_and_endpoints_are_served_as_they_are() {
     for protocol in BOTH {
         let mut mesh = Mesh::new(protocol);
