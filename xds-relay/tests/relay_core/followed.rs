@@ -307,6 +307,32 @@ fn a_removal_of_much_at_once_is_held_until_it_is_seen_again() {
 }
 
 #[test]
+fn what_is_asked_for_again_and_not_answered_stays_as_it_was() {
+    let mut world = World::empty();
+    world.origins.push(Origin::new());
+    world.add_relay(&(text(DELTA) + "linger: 1s\n"), vec![Feeder::Origin(0)]);
+    let mut mesh = Mesh { world };
+    for name in ["l", "m", "n"] {
+        mesh.put(LISTENERS, name, listener(name, "r", "1"));
+    }
+    mesh.put(ROUTES, "r", frame(ROUTES, "r", "1"));
+    mesh.world.advance(2 * SILENCE);
+    let client = mesh.client("c");
+    assert_eq!(mesh.held(client), "l@1 m@1 n@1 | r@1 |  | ");
+    let now = mesh.world.now;
+    ["l", "m", "n"].iter().for_each(|name| mesh.world.origins[0].remove(now, LISTENERS, name));
+    mesh.world.settle();
+    mesh.world.advance(5 * SECOND);
+    assert_eq!(mesh.held(client), "l@1 m@1 n@1 | r@1 |  | ", "all at once is much");
+    assert!(mesh.world.asked(0).join("\n").contains("RouteConfiguration -r"), "nothing refers to it");
+    mesh.keep_silent_of(ROUTES);
+    mesh.put(LISTENERS, "l", listener("l", "r", "2"));
+    mesh.world.settle();
+    mesh.world.advance(60 * SECOND);
+    assert_eq!(mesh.held(client), "l@1 | r@1 |  | ");
+}
+
+#[test]
 fn what_nobody_could_use_is_refused_in_words_and_the_last_good_one_stays() {
     for protocol in BOTH {
         let mut mesh = Mesh::filled(protocol);
