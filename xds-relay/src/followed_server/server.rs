@@ -114,7 +114,7 @@ impl FollowedServer {
         let mut routes = Routes::new(federation.clone(), number, client, waker, Arc::default());
         // Its own node is of its own group.
         let _ = routes.identify(&core.own_node(config));
-        let relayed = Relayed::new(core.clone(), (position, origin), KEEPER, None);
+        let relayed = Relayed::new(core.clone(), (position, origin), KEEPER, core.metrics().followed(&origin.name));
         let follower = Follower::new(Contents::new(reader.clone()), [ALL]);
         let keeper = core.state.clone().map(|of| Keeper::new(of, position, &origin.name, identity(config, origin)));
         Ok(Some(Self {

@@ -70,8 +70,7 @@ pub(crate) struct Relayed {
     name: String,
     position: usize,
     keeper: &'static str,
-    /// None where the streams to it are counted.
-    metrics: Option<KeyedMetrics>,
+    metrics: KeyedMetrics,
     /// What was said last to be wrong.
     said: Option<String>,
     /// Nothing but values was.
@@ -86,10 +85,9 @@ impl Relayed {
         core: Arc<RelayCore>,
         (position, origin): (usize, &Origin),
         keeper: &'static str,
-        metrics: impl Into<Option<KeyedMetrics>>,
+        metrics: KeyedMetrics,
     ) -> Self {
-        let metrics = metrics.into();
-        metrics.iter().for_each(|metrics| metrics.set(false, 0, 0));
+        metrics.set(false, 0, 0);
         let words = format!("{keeper} has not answered yet, and nothing is known");
         core.set_trouble(position, Some(Trouble { is_away: true, words }));
         Self {
@@ -114,7 +112,7 @@ impl Told for Relayed {
             false => tracing::info!(origin = %self.name, resources, "it is read from {keeper}"),
         }
         self.is_known = true;
-        self.metrics.iter().for_each(|metrics| metrics.changes.inc());
+        self.metrics.changes.inc();
         self.core.set_files(self.position, held, Instant::now());
     }
 
@@ -128,8 +126,8 @@ impl Told for Relayed {
     }
 
     fn standing(&mut self, standing: &Standing) {
-        let Standing { away, refused: (refused, _), held_back, .. } = standing;
-        self.metrics.iter().for_each(|metrics| metrics.set(away.is_none(), *refused, *held_back));
+        let Standing { away, late, refused: (refused, _), held_back, .. } = standing;
+        self.metrics.set(away.is_none() && late.is_none(), *refused, *held_back);
         let words = standing.trouble();
         let is_said = std::mem::replace(&mut self.was_of_values, standing.is_of_values()) && standing.is_of_values();
         match (&words, &self.said) {

@@ -151,7 +151,8 @@ impl World {
 impl Relay {
     /// Goes on with the origins that it follows. Whether there was anything to do.
     pub(super) fn follow(&mut self, now: Instant) -> bool {
-        !self.stopped && self.followed.iter_mut().fold(false, |any, followed| followed.poll(now) || any)
+        let followed = self.followed.iter_mut().filter(|_| !self.stopped);
+        followed.map(|followed| followed.poll(now)).filter(|is_news| *is_news).count() > 0
     }
 
     pub(super) fn follows_at(&self) -> Option<Instant> {
