@@ -36,6 +36,8 @@ pub(super) struct Gathered {
 struct Said {
     value: Bytes,
     refers: Vec<Name>,
+    /// None that came was good.
+    is_broken: bool,
 }
 
 /// The names that are to be asked for, and those that are not any more.
@@ -70,14 +72,15 @@ impl Gathered {
             });
         }
         self.absent.remove(&name);
-        self.insert(name, Said { value, refers: refers.into_iter().collect() });
+        self.insert(name, Said { value, refers: refers.into_iter().collect(), is_broken: false });
     }
 
     /// A resource is there, of which this is not good: what the last good one referred to is still needed.
     pub(super) fn refused(&mut self, name: Name, value: Bytes) {
-        let refers = self.said.get(&name).map(|said| said.refers.clone()).unwrap_or_default();
+        let before = self.said.get(&name).map(|said| (said.refers.clone(), said.is_broken));
+        let (refers, is_broken) = before.unwrap_or((Vec::new(), true));
         self.absent.remove(&name);
-        self.insert(name, Said { value, refers });
+        self.insert(name, Said { value, refers, is_broken });
     }
 
     /// A resource is not there, or not any more.
@@ -104,7 +107,7 @@ impl Gathered {
     /// What is referred to is asked for, by what is there and by what counts in its place, and nothing else is any more.
     pub(super) fn ask(&mut self) -> Asked {
         let refers = |(name, said): (&Name, &Arc<Said>)| {
-            let before = self.counted.get(name).filter(|_| !self.is_whole(said));
+            let before = self.counted.get(name).filter(|_| !self.is_whole(name, said));
             said.refers.iter().chain(before.into_iter().flat_map(|before| &before.refers)).cloned().collect::<Vec<_>>()
         };
         let all = self.said.iter().flat_map(refers);
@@ -148,19 +151,21 @@ impl Gathered {
             .then(|| format!("it has more than {MOST} resources or {} MiB, and nothing changes", MOST_BYTES >> 20))
     }
 
-    /// Whether all is answered that it refers to.
-    fn is_whole(&self, said: &Arc<Said>) -> bool {
-        said.refers.iter().all(|name| self.is_answered(name))
+    /// Whether all is answered that it refers to, and for what counts already, with something good.
+    fn is_whole(&self, name: &Name, said: &Said) -> bool {
+        let is_broken = |name| self.said.get(name).is_some_and(|said| said.is_broken);
+        let is_new = !self.counted.contains_key(name);
+        said.refers.iter().all(|name| self.is_answered(name) && (is_new || !is_broken(name)))
     }
 
     /// All that is there, as it is if it is whole, and else as it was. So is what is asked for again and not answered.
     fn whole(&self) -> BTreeMap<&Name, &Arc<Said>> {
-        let counts = |(name, said)| match self.is_whole(said) {
+        let there = self.said.iter().filter_map(|(name, said)| match self.is_whole(name, said) {
             true => Some((name, said)),
             false => self.counted.get_key_value(name),
-        };
+        });
         let late = self.unanswered().filter_map(|name| self.counted.get_key_value(name));
-        self.said.iter().filter_map(counts).chain(late).collect()
+        there.chain(late).collect()
     }
 
     /// All of it.

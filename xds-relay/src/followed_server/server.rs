@@ -285,8 +285,8 @@ impl FollowedServer {
         let mut followed = lock(&self.followed);
         let next = match (self.stage, self.again_at) {
             (_, Some(at)) if now < at => return,
-            // That it is still so, only the control plane can say.
-            (_, Some(_)) if is_away => {
+            // That it is still so, only the control plane can say, and at first only with all that there is.
+            (stage, Some(_)) if is_away || (is_waiting && stage == Stage::Asks) => {
                 self.again_at = Some(now + HELD);
                 return;
             }

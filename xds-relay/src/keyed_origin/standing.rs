@@ -52,7 +52,7 @@ impl Standing {
                 Known::Before => "what is known is served",
                 Known::All => "what that is needed for stays as it is",
             };
-            format!("of {} {late}, and {stays}", self.keeper)
+            format!("{}: {late}, and {stays}", self.keeper)
         });
         let is_old = self.known == Known::Before && away.is_none() && late.is_none();
         let old =

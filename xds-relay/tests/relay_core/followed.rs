@@ -356,12 +356,63 @@ fn what_nobody_could_use_is_refused_in_words_and_the_last_good_one_stays() {
         mesh.changed();
         mesh.world.advance(SECOND);
         assert_eq!(mesh.trouble(), None, "it is as it was before");
+        // What refers to one that never was good stays as it was.
+        mesh.put(
+            ROUTES,
+            "broken",
+            Frame::of_message(&ROUTES.into(), &[field(1, b"broken"), vec![0x12, 0x70]].concat()),
+        );
+        mesh.put(LISTENERS, "l", listener("l", "broken", "2"));
+        mesh.changed();
+        assert_eq!(mesh.held(client), "l@1 | r@1 | a@1 b@2 | a@1 b@1");
+        mesh.put(ROUTES, "broken", frame(ROUTES, "broken", "1"));
+        mesh.changed();
+        assert_eq!(mesh.held(client), "l@2 |  | a@1 b@2 | a@1 b@1");
+        mesh.put(LISTENERS, "l", listener("l", "r", "1"));
+        mesh.changed();
         // One that never was good goes without having been there.
         mesh.put(CLUSTERS, "c", Frame::of_message(&CLUSTERS.into(), &[field(1, b"c"), vec![0x12, 0x70]].concat()));
         mesh.changed();
         assert!(mesh.trouble().is_some());
         assert_eq!(mesh.held(client), "l@1 | r@1 | a@1 b@2 | a@1 b@1");
+        mesh.world.remove(0, CLUSTERS, "c");
+        mesh.changed();
+        assert_eq!(mesh.trouble(), None, "{protocol:?}");
     }
+}
+
+#[test]
+fn a_removal_that_is_held_from_the_start_does_not_count_before_all_is_said_again() {
+    let (mut mesh, store) = (Mesh::new(DELTA), Memory::default());
+    mesh.world.restart(0, &text(DELTA), store.clone());
+    let names: Vec<_> = (0..13).map(|number| format!("c{number:02}")).collect();
+    for name in &names {
+        mesh.put(CLUSTERS, name, frame(CLUSTERS, name, "1"));
+    }
+    mesh.put(LISTENERS, "l", listener("l", "r", "1"));
+    mesh.put(ROUTES, "r", frame(ROUTES, "r", "1"));
+    mesh.world.advance(2 * SILENCE);
+    let now = mesh.world.now;
+    names.iter().skip(1).for_each(|name| mesh.world.origins[0].remove(now, CLUSTERS, name));
+    mesh.world.restart(0, &text(DELTA), store);
+    let client = mesh.client("c");
+    mesh.world.advance(20 * SECOND);
+    let is_as_it_was = |mesh: &Mesh| {
+        mesh.world.clients[client].held(CLUSTERS).len() == 13 && mesh.world.clients[client].held(LISTENERS) == ["l@1"]
+    };
+    assert!(is_as_it_was(&mesh) && mesh.trouble().unwrap().contains("12 resources are gone"), "{:?}", mesh.trouble());
+    mesh.world.set_up(0, false);
+    mesh.keep_silent_of(ROUTES);
+    mesh.put(ROUTES, "late", frame(ROUTES, "late", "1"));
+    mesh.put(LISTENERS, "l", listener("l", "late", "2"));
+    mesh.world.set_up(0, true);
+    mesh.world.advance(300 * SECOND);
+    assert!(is_as_it_was(&mesh), "{}", mesh.held(client));
+    mesh.world.between = None;
+    mesh.put(ROUTES, "late", frame(ROUTES, "late", "2"));
+    mesh.world.settle();
+    mesh.world.advance(120 * SECOND);
+    assert_eq!(mesh.held(client), "l@2 |  | c00@1 | ");
 }
 
 #[test]
