@@ -13,6 +13,7 @@ mod core;
 mod counts;
 mod drift;
 mod explained;
+#[cfg(feature = "file-origin")]
 mod followed_servers;
 mod following;
 mod identity;

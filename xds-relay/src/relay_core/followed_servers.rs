@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use xdstp_client::federation::{self, Authorities, Dial, Federation, Origin, Scope};
+use xdstp_client::federation::{self, Authorities, Dial, Federation, Origin};
 
 use crate::config::Config;
 use crate::lock::lock;
@@ -13,7 +13,6 @@ use crate::relay_core::own_node::own_node;
 use crate::relay_core::quotas;
 
 impl RelayCore {
-    #[cfg(feature = "file-origin")]
     /// The server at a position, dialed by what is made of how the relay dials, behind as many as there are before it. None where
     /// there is none.
     pub(crate) fn origins_up_to(
@@ -37,32 +36,22 @@ impl RelayCore {
         Some(before.chain([server]).collect())
     }
 
-    #[cfg(feature = "file-origin")]
     /// Who the relay is, encoded.
     pub(crate) fn own_node(&self, config: &Config) -> Bytes {
         own_node(config)
     }
 
-    #[cfg(feature = "file-origin")]
     /// What the relay itself may use up, as a client.
     pub(crate) fn limits_of_one(&self) -> federation::Limits {
         quotas::of_streams(self.limits())
     }
 
-    #[cfg(feature = "file-origin")]
     /// A server is followed from now on, by what is in these scopes.
     pub(crate) fn follows(&self, federation: Arc<Federation>) {
         lock(&self.followed).push(federation);
     }
 
-    #[cfg(feature = "file-origin")]
     pub(crate) fn follows_no_more(&self, federation: &Arc<Federation>) {
         lock(&self.followed).retain(|other| !Arc::ptr_eq(other, federation));
-    }
-
-    /// What the relay is itself a client of.
-    pub(crate) fn followed_scopes(&self) -> Vec<Arc<Scope>> {
-        let followed = lock(&self.followed).clone();
-        followed.iter().flat_map(|federation| federation.scopes()).collect()
     }
 }

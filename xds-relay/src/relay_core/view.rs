@@ -142,6 +142,12 @@ impl RelayCore {
         gauges
     }
 
+    /// What the relay is itself a client of.
+    pub(crate) fn followed_scopes(&self) -> Vec<Arc<Scope>> {
+        let followed = lock(&self.followed).clone();
+        followed.iter().flat_map(|federation| federation.scopes()).collect()
+    }
+
     /// The shared scopes, and those of one stream alone (rule 121).
     pub(crate) fn all_scopes(&self) -> Vec<Arc<Scope>> {
         let mut scopes = self.federation.scopes();
