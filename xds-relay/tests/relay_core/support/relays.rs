@@ -1,15 +1,14 @@
 //! The relays of a world: how they are made, killed, and replaced.
 
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
 use std::time::{Instant, SystemTime};
 
 use xds_relay::Config;
-use xds_relay::followed_server::FollowedServer;
 use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 use xds_relay::state::{State, Store, identities, keys};
 
+use self::followed::FollowedServer;
 use crate::support::link::{self, Dialer, Link};
 use crate::support::{CLUSTERS, DELTA, ENDPOINTS, Feeder, LISTENERS, Origin, Protocol, World};
 
@@ -142,7 +141,7 @@ impl World {
         let metrics = Arc::new(Metrics::new([LISTENERS, CLUSTERS, ENDPOINTS]));
         let state = state.map(|state| state(&config, &*grouping, self.now, self.wall()));
         let core = RelayCore::with_state(&config, grouping, Box::new(dialer), metrics, state);
-        let follow = |at| FollowedServer::new(&config, at, &core, Waker::noop().clone()).unwrap();
+        let follow = |at| FollowedServer::new(&config, at, &core, std::task::Waker::noop().clone()).unwrap();
         let followed = (0..config.origins.len()).filter_map(follow).collect();
         Relay { core, fed_by, dialed, links: Vec::new(), followed, stopped: false }
     }
@@ -171,5 +170,32 @@ impl Relay {
             link.end(origin);
         }
         !links.is_empty()
+    }
+}
+
+#[cfg(feature = "file-origin")]
+mod followed {
+    pub(crate) use xds_relay::followed_server::FollowedServer;
+}
+
+/// Without files nothing is followed.
+#[cfg(not(feature = "file-origin"))]
+mod followed {
+    use super::*;
+
+    pub(crate) struct FollowedServer;
+
+    impl FollowedServer {
+        pub(crate) fn new(_: &Config, _: usize, _: &Arc<RelayCore>, _: std::task::Waker) -> Result<Option<Self>, ()> {
+            Ok(None)
+        }
+
+        pub(crate) fn poll(&mut self, _: Instant) -> bool {
+            false
+        }
+
+        pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+            None
+        }
     }
 }
