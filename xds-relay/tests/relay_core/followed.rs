@@ -73,10 +73,13 @@ impl Mesh {
         Self { world }
     }
 
+    /// All control planes have it.
     fn put(&mut self, of: &str, name: &str, frame: Frame) {
         let now = self.world.now;
         let version = format!("v{}", body_of(frame.any()));
-        self.world.origins[0].put_frame(now, "", of, name, &version, frame);
+        for origin in &mut self.world.origins {
+            origin.put_frame(now, "", of, name, &version, frame.clone());
+        }
     }
 
     /// Clusters with endpoints, each of one body, and listeners with routes.
@@ -436,6 +439,48 @@ fn what_it_had_before_a_restart_is_served_while_it_is_away_and_nothing_more_is_s
         mesh.world.advance(90 * SECOND);
         assert_eq!(mesh.held(client), "l@1 | r@1 | a@1 | a@1");
         assert!(mesh.world.told(client).iter().any(|line| line.contains("-none")));
+    }
+}
+
+#[test]
+fn another_server_in_its_place_says_what_is_otherwise_and_nothing_goes_before() {
+    for protocol in BOTH {
+        let mut mesh = Mesh::new(protocol);
+        mesh.world.origins.push(Origin::new());
+        mesh.fill();
+        mesh.world.advance(2 * SILENCE);
+        let client = mesh.client("c");
+        mesh.world.told(client);
+        let now = mesh.world.now;
+        mesh.world.origins[1].put_frame(now, "", CLUSTERS, "a", "v1", eds_cluster("a", "of the second"));
+        mesh.world.origins[1].remove(now, CLUSTERS, "b");
+        mesh.world.lead_elsewhere(0, 0, Feeder::Origin(1));
+        mesh.world.advance(120 * SECOND);
+        assert_eq!(mesh.held(client), "l@1 | r@1 | a@of the second | a@1", "{protocol:?}");
+        let told = mesh.world.told(client).join(" ");
+        assert!(!told.contains("-a") && !told.contains("-l") && !told.contains("-r"), "{told}");
+    }
+}
+
+#[test]
+fn the_next_server_is_asked_while_the_first_is_away() {
+    for protocol in BOTH {
+        let mut world = World::empty();
+        world.origins.extend([Origin::new(), Origin::new()]);
+        let text = text(protocol).replace("server: '127.0.0.1:1'", "servers: ['a:1', 'b:1']");
+        world.add_relay(&text, vec![Feeder::Origin(0), Feeder::Origin(1)]);
+        let mut mesh = Mesh { world };
+        mesh.fill();
+        mesh.world.set_up(0, false);
+        mesh.world.advance(3 * SILENCE);
+        let client = mesh.client("c");
+        assert_eq!(mesh.held(client), "l@1 | r@1 | a@1 b@1 | a@1 b@1", "{protocol:?}");
+        assert_eq!(mesh.trouble(), None);
+        mesh.world.told(client);
+        mesh.world.set_up(0, true);
+        mesh.world.advance(120 * SECOND);
+        assert_eq!((mesh.world.origins[0].streams, mesh.world.origins[1].streams), (1, 0));
+        assert_eq!(mesh.world.told(client), [""; 0]);
     }
 }
 
