@@ -443,6 +443,23 @@ fn what_it_had_before_a_restart_is_served_while_it_is_away_and_nothing_more_is_s
 }
 
 #[test]
+fn one_that_is_to_be_asked_for_more_than_may_be_is_said_to_be_and_nothing_of_it_counts() {
+    for protocol in BOTH {
+        let mut world = World::empty();
+        world.origins.push(Origin::new());
+        world.add_relay(&(text(protocol) + "limits: { names: 4 }\n"), vec![Feeder::Origin(0)]);
+        let mut mesh = Mesh { world };
+        mesh.fill();
+        let client = mesh.world.client(DELTA, "n");
+        mesh.world.subscribe(client, CLUSTERS, &["*"]);
+        mesh.world.advance(60 * SECOND);
+        assert_eq!(mesh.world.clients[client].held(CLUSTERS), [""; 0]);
+        let trouble = mesh.trouble().unwrap();
+        assert!(trouble.contains("more than 4 names (limits.names of the relay), and nothing is served"), "{trouble}");
+    }
+}
+
+#[test]
 fn another_server_in_its_place_says_what_is_otherwise_and_nothing_goes_before() {
     for protocol in BOTH {
         let mut mesh = Mesh::new(protocol);
