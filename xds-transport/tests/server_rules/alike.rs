@@ -75,7 +75,10 @@ impl Alike {
         let (length, resources) = (transmit.remaining(), transmit.resources);
         let mut chunk = transmit.chunk_after(&[7; 5]);
         let first = chunk.as_ref().unwrap().len();
-        assert!(first == length + 5 || first < SHORT, "what is short is in one frame, and nothing of what all share is copied into it");
+        assert!(
+            first == length + 5 || first < SHORT,
+            "what is short is in one frame, and nothing of what all share is copied into it"
+        );
         let mut all = Vec::new();
         while let Some(bytes) = chunk {
             assert!(!bytes.is_empty());

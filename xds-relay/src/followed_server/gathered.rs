@@ -1,0 +1,201 @@
+//! What a control plane has, as far as it said so; and what of it counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use xds_transport::TypeRules;
+use xdstp_cache::TypeUrl;
+use xdstp_uri::ResourceName;
+
+use super::references::rules;
+use crate::config::Collection;
+use crate::etcd_origin::Key;
+use crate::keyed_origin::{Change, Name};
+
+/// How much of a control plane is followed: as many resources, and so many bytes of them.
+const MOST: usize = 1_000_000;
+const MOST_BYTES: usize = 1 << 30;
+
+/// What it said last.
+pub(super) struct Gathered {
+    collections: BTreeSet<(TypeUrl, Option<ResourceName>)>,
+    rules: TypeRules,
+    said: BTreeMap<Name, Arc<Said>>,
+    /// Names that are asked for, beside what collections bring.
+    named: BTreeSet<Name>,
+    /// Those of them that it said do not exist.
+    absent: BTreeSet<Name>,
+    /// What of it counts.
+    counted: BTreeMap<Name, Arc<Said>>,
+    bytes: usize,
+}
+
+/// A resource, as it is put under its key.
+#[derive(Debug, PartialEq, Eq)]
+struct Said {
+    value: Bytes,
+    refers: Vec<Name>,
+    /// None that came was good.
+    is_broken: bool,
+}
+
+/// The names that are to be asked for, and those that are not any more.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) more: Vec<Name>,
+    pub(super) left: Vec<Name>,
+}
+
+impl Gathered {
+    pub(super) fn new(collections: &[Collection]) -> Self {
+        Self {
+            collections: collections.iter().map(|of| (of.type_url().into(), of.name().cloned())).collect(),
+            rules: rules(),
+            said: BTreeMap::new(),
+            named: BTreeSet::new(),
+            absent: BTreeSet::new(),
+            counted: BTreeMap::new(),
+            bytes: 0,
+        }
+    }
+
+    /// A resource is there, with this value, and this encoded `Any` in it.
+    pub(super) fn put(&mut self, name: Name, value: Bytes, any: &[u8]) {
+        let mut refers = BTreeSet::new();
+        for reference in self.rules.references_of(&name.0) {
+            reference.visit(any, &mut |named| {
+                let parsed = ResourceName::parse(named)
+                    .ok()
+                    .filter(|name| !name.is_glob() && !matches!(name.as_str(), "" | "*"));
+                refers.extend(parsed.map(|named| (reference.type_url.clone(), named)));
+            });
+        }
+        self.absent.remove(&name);
+        self.insert(name, Said { value, refers: refers.into_iter().collect(), is_broken: false });
+    }
+
+    /// A resource is there, of which this is not good: what the last good one referred to is still needed.
+    pub(super) fn refused(&mut self, name: Name, value: Bytes) {
+        let before = self.said.get(&name).map(|said| (said.refers.clone(), said.is_broken));
+        let (refers, is_broken) = before.unwrap_or((Vec::new(), true));
+        self.absent.remove(&name);
+        self.insert(name, Said { value, refers, is_broken });
+    }
+
+    /// A resource is not there, or not any more.
+    pub(super) fn gone(&mut self, name: Name) {
+        self.forget(&name);
+        if self.named.contains(&name) {
+            self.absent.insert(name);
+        }
+    }
+
+    fn insert(&mut self, name: Name, said: Said) {
+        self.bytes += said.value.len();
+        if let Some(before) = self.said.insert(name, Arc::new(said)) {
+            self.bytes -= before.value.len();
+        }
+    }
+
+    fn forget(&mut self, name: &Name) {
+        if let Some(before) = self.said.remove(name) {
+            self.bytes -= before.value.len();
+        }
+    }
+
+    /// What is referred to is asked for, by what is there and by what counts in its place, and nothing else is any more.
+    pub(super) fn ask(&mut self) -> Asked {
+        let refers = |(name, said): (&Name, &Arc<Said>)| {
+            let before = self.counted.get(name).filter(|_| !self.is_whole(name, said));
+            said.refers.iter().chain(before.into_iter().flat_map(|before| &before.refers)).cloned().collect::<Vec<_>>()
+        };
+        let all = self.said.iter().flat_map(refers);
+        let wanted: BTreeSet<Name> = all.filter(|name| !self.is_collected(name)).collect();
+        let more: Vec<_> = wanted.difference(&self.named).cloned().collect();
+        let left: Vec<_> = self.named.difference(&wanted).cloned().collect();
+        for name in &left {
+            self.absent.remove(name);
+            self.forget(name);
+        }
+        self.named = wanted;
+        Asked { more, left }
+    }
+
+    /// Whether a collection that is asked for has it, if it is there.
+    fn is_collected(&self, (type_url, name): &Name) -> bool {
+        let has = |collection: Option<ResourceName>| self.collections.contains(&(type_url.clone(), collection));
+        (name.is_opaque() && has(None))
+            || has(Some(name.clone()))
+            || name.glob_parent().is_some_and(|glob| has(Some(glob)))
+    }
+
+    /// Whether there is a resource, or it was said that there is none.
+    fn is_answered(&self, name: &Name) -> bool {
+        self.said.contains_key(name) || self.absent.contains(name) || self.is_collected(name)
+    }
+
+    /// The names that are asked for and not answered.
+    pub(super) fn unanswered(&self) -> impl Iterator<Item = &Name> {
+        self.named.iter().filter(|name| !self.is_answered(name))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.said.is_empty()
+    }
+
+    /// Why it is not followed any further, if it has too much.
+    pub(super) fn too_much(&self) -> Option<String> {
+        let is_too_much = self.said.len() > MOST || self.bytes > MOST_BYTES;
+        is_too_much
+            .then(|| format!("it has more than {MOST} resources or {} MiB, and nothing changes", MOST_BYTES >> 20))
+    }
+
+    /// Whether all is answered that it refers to, and for what counts already, with something good.
+    fn is_whole(&self, name: &Name, said: &Said) -> bool {
+        let is_broken = |name| self.said.get(name).is_some_and(|said| said.is_broken);
+        let is_new = !self.counted.contains_key(name);
+        said.refers.iter().all(|name| self.is_answered(name) && (is_new || !is_broken(name)))
+    }
+
+    /// All that is there, as it is if it is whole, and else as it was. So is what is asked for again and not answered.
+    fn whole(&self) -> BTreeMap<&Name, &Arc<Said>> {
+        let there = self.said.iter().filter_map(|(name, said)| match self.is_whole(name, said) {
+            true => Some((name, said)),
+            false => self.counted.get_key_value(name),
+        });
+        let late = self.unanswered().filter_map(|name| self.counted.get_key_value(name));
+        there.chain(late).collect()
+    }
+
+    /// All of it.
+    pub(super) fn all(&self) -> Vec<Change> {
+        self.whole().into_iter().filter_map(|(name, said)| put(name, said)).collect()
+    }
+
+    /// What is otherwise than what counts.
+    pub(super) fn changes(&self) -> Vec<Change> {
+        let whole = self.whole();
+        let is_new = |(name, said): &(&&Name, &&Arc<Said>)| {
+            self.counted.get(**name).is_none_or(|before| before.value != said.value)
+        };
+        let gone = self.counted.keys().filter(|name| !whole.contains_key(name));
+        let gone = gone.filter_map(|name| Some(Change::Delete(key(name)?)));
+        let new = whole.iter().filter(is_new).filter_map(|(name, said)| put(name, said));
+        new.chain(gone).collect()
+    }
+
+    /// It counts from now on.
+    pub(super) fn count(&mut self) {
+        self.counted = self.whole().into_iter().map(|(name, said)| (name.clone(), said.clone())).collect();
+    }
+}
+
+fn put(name: &Name, said: &Said) -> Option<Change> {
+    Some(Change::Put { key: key(name)?, rank: String::new(), value: said.value.clone() })
+}
+
+/// What has none is refused before it is gathered.
+fn key((type_url, name): &Name) -> Option<String> {
+    Key::new(type_url.as_str(), name.clone()).ok().map(|key| key.to_string())
+}

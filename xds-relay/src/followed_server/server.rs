@@ -1,0 +1,352 @@
+//! A control plane that is followed: without I/O, and by a clock that is an argument.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use xds_transport::server::{NodeError, Source as _};
+use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl};
+use xdstp_client::federation::{self, Authorities, Client, Federation, NodeGroup, OverLimit, Routes};
+
+use super::gathered::{Asked, Gathered};
+use super::judge::{Judge, Judging, encoded};
+use crate::config::{Config, Origin};
+use crate::error::Error;
+use crate::etcd_origin::Reader;
+use crate::file_origin::{Served, descriptors_of};
+use crate::keyed_origin::{
+    Contents, Followed, Follower, GRACE, HELD, Keeper, Next, READ_LOOKED, READ_WITHIN, Relayed, Teller, shown_name,
+};
+use crate::lock::lock;
+use crate::relay_core::{LimitError, RelayCore};
+
+/// As people call it.
+const KEEPER: &str = "the control plane";
+/// All that it has is one part.
+const ALL: &str = "";
+/// How long what is asked for may have no answer before that is said, and before what there is beside it is served. It is longer than
+/// the silence that ends an answer.
+const LATE: Duration = Duration::from_secs(20);
+/// How often it is looked how the control plane is.
+const LOOKED: Duration = Duration::from_secs(1);
+
+/// An origin that is a control plane, of which the relay holds all that there is.
+pub struct FollowedServer {
+    core: Arc<RelayCore>,
+    federation: Arc<Federation>,
+    routes: Routes,
+    /// Why it may not be asked for all that is wanted.
+    refused: Arc<Mutex<Option<String>>>,
+    subscribers: BTreeMap<TypeUrl, SubscriberId>,
+    gathered: Gathered,
+    judge: Arc<Judge>,
+    followed: Arc<Mutex<Followed<Reader, Relayed>>>,
+    reader: Reader,
+    keeper: Option<Keeper>,
+    wants: Vec<(TypeUrl, Interest)>,
+    stage: Stage,
+    /// What removes much is looked at again then.
+    again_at: Option<Instant>,
+    /// Since when something has no answer.
+    waits_since: Option<Instant>,
+    /// When what was known before a restart is served.
+    grace_at: Option<Instant>,
+    looks_at: Option<Instant>,
+}
+
+/// How far it is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Not at all.
+    Idle,
+    /// What was known before a restart is read, until then at the latest.
+    Reads { until: Instant },
+    /// It was asked, and has not said all.
+    Asks,
+    /// It said all there is, and what changes since.
+    Follows,
+}
+
+/// The relay, as the one client.
+struct Itself(Arc<Mutex<Option<String>>>);
+
+impl Client for Itself {
+    fn identify(&self, _: &Bytes) -> Result<NodeGroup, NodeError> {
+        Ok(NodeGroup::new(Vec::new(), "follow".to_owned()))
+    }
+
+    fn refused(&self, error: &OverLimit) -> String {
+        let words = LimitError::from(error.clone()).to_string();
+        *lock(&self.0) = Some(words.clone());
+        words
+    }
+}
+
+impl FollowedServer {
+    /// That of an origin of a configuration; none if it is not followed. It wakes when there is something to [do](Self::poll).
+    ///
+    /// # Errors
+    /// What its types are read by is not good.
+    pub fn new(config: &Config, position: usize, core: &Arc<RelayCore>, waker: Waker) -> Result<Option<Self>, Error> {
+        let Some((origin, follow)) = config.origins.get(position).and_then(|of| Some((of, of.follow.as_ref()?))) else {
+            return Ok(None);
+        };
+        let reader = Reader::new(descriptors_of(config, origin, None)?, Served::by(config, &origin.name));
+        let reader = reader.of(&origin.name, "");
+        let judge = Judge::new(reader.clone());
+        let dial = |dial| Arc::new(Judging { dial, judge: judge.clone() }) as Arc<_>;
+        let Some(origins) = core.origins_up_to(config, position, dial) else { return Ok(None) };
+        let federation = Federation::new(federation::Settings {
+            origins,
+            authorities: Arc::new(Authorities::new([].into(), position)),
+            node: core.own_node(config),
+            linger: config.linger,
+            limits: core.limits_of_one(),
+            interner: Arc::default(),
+            last_known_good: None,
+        });
+        core.follows(federation.clone());
+        let refused = Arc::<Mutex<_>>::default();
+        let (number, client) = (federation.number_routes(), Box::new(Itself(refused.clone())));
+        let mut routes = Routes::new(federation.clone(), number, client, waker, Arc::default());
+        // Its own node is of its own group.
+        let _ = routes.identify(&core.own_node(config));
+        let relayed = Relayed::new(core.clone(), (position, origin), KEEPER, core.metrics().followed(&origin.name));
+        let follower = Follower::new(Contents::new(reader.clone()), [ALL]);
+        let keeper = core.state.clone().map(|of| Keeper::new(of, position, &origin.name, identity(config, origin)));
+        Ok(Some(Self {
+            core: core.clone(),
+            federation,
+            routes,
+            refused,
+            subscribers: BTreeMap::new(),
+            gathered: Gathered::new(&follow.collections),
+            judge,
+            followed: Arc::new(Mutex::new(Followed::new(follower, Teller::new(relayed, KEEPER)))),
+            reader,
+            keeper,
+            wants: follow.collections.iter().map(|of| (of.type_url().into(), of.interest())).collect(),
+            stage: Stage::Idle,
+            again_at: None,
+            waits_since: None,
+            grace_at: None,
+            looks_at: None,
+        }))
+    }
+
+    /// Does what is to be done. Whether anything was.
+    pub fn poll(&mut self, now: Instant) -> bool {
+        match self.stage {
+            Stage::Idle => {
+                if let Some(keeper) = &self.keeper {
+                    keeper.keep(&self.followed, &self.reader, (ALL, ""));
+                }
+                (self.stage, self.looks_at) = (Stage::Reads { until: now + READ_WITHIN }, Some(now));
+                return true;
+            }
+            Stage::Reads { until } if now < until && !lock(&self.followed).follower.was_read() => {
+                self.looks_at = Some(now + READ_LOOKED);
+                return false;
+            }
+            Stage::Reads { .. } => {
+                self.begin(now);
+                return true;
+            }
+            Stage::Asks | Stage::Follows => {}
+        }
+        let is_due = self.poll_timeout().is_some_and(|at| at <= now);
+        let is_news = self.hear();
+        if !is_news && !is_due {
+            return false;
+        }
+        while self.ask() && self.hear() {}
+        self.look(now);
+        is_news
+    }
+
+    /// When to poll it at the latest.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        [self.again_at, self.grace_at, self.looks_at].into_iter().flatten().min()
+    }
+
+    fn begin(&mut self, now: Instant) {
+        for (type_url, interest) in std::mem::take(&mut self.wants) {
+            let id = self.subscriber(&type_url);
+            self.routes.subscribe(id, &interest);
+        }
+        self.stage = Stage::Asks;
+        self.grace_at = self.keeper.as_ref().map(|_| now + GRACE);
+        self.looks_at = Some(now);
+    }
+
+    fn subscriber(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        let routes = &mut self.routes;
+        *self.subscribers.entry(type_url.clone()).or_insert_with(|| routes.open(type_url))
+    }
+
+    /// Takes what is new. Whether anything is.
+    fn hear(&mut self) -> bool {
+        let mut is_news = false;
+        let Self { routes, subscribers, gathered, .. } = self;
+        for (type_url, id) in subscribers {
+            let mut goes_on = true;
+            while goes_on {
+                let pulled = routes.pull(*id, Removals::Include, &mut |pull| {
+                    is_news = true;
+                    match pull {
+                        Pull::Put { name, resource, .. } => {
+                            if let Some(value) = encoded(name, resource) {
+                                gathered.put((type_url.clone(), name.clone()), value, resource.value.any());
+                            }
+                        }
+                        Pull::Removed { name, .. } if !name.is_glob() => {
+                            gathered.gone((type_url.clone(), name.clone()));
+                        }
+                        _ => {}
+                    }
+                    ControlFlow::Continue(())
+                });
+                is_news |= pulled.answered;
+                goes_on = pulled.more;
+            }
+            routes.pull_errors(*id, Removals::Include, &mut |failed| {
+                if failed.removed && !failed.beside && !failed.name.is_glob() {
+                    gathered.gone((type_url.clone(), failed.name.clone()));
+                }
+                is_news = true;
+                ControlFlow::Continue(())
+            });
+        }
+        self.hear_refused() || is_news
+    }
+
+    fn hear_refused(&mut self) -> bool {
+        if !self.judge.has_news() {
+            return false;
+        }
+        for (name, refused) in self.judge.news() {
+            let Some(value) = refused else {
+                let (type_url, of) = &name;
+                let mut there = None;
+                if let Some(id) = self.subscribers.get(type_url) {
+                    self.routes.look_up(*id, of, &mut |resource| there = Some(resource.clone()));
+                }
+                match there.and_then(|there| Some((encoded(of, &there)?, there))) {
+                    Some((value, there)) => self.gathered.put(name, value, there.value.any()),
+                    None => self.gathered.gone(name),
+                }
+                continue;
+            };
+            self.gathered.refused(name, value);
+        }
+        true
+    }
+
+    /// Asks for what is referred to. Whether there is more than before.
+    fn ask(&mut self) -> bool {
+        let Asked { more, left } = self.gathered.ask();
+        for (type_url, name) in left {
+            let id = self.subscriber(&type_url);
+            self.routes.unsubscribe(id, &Interest::Name(name));
+        }
+        let is_more = !more.is_empty();
+        for (type_url, name) in more {
+            let id = self.subscriber(&type_url);
+            self.routes.subscribe(id, &Interest::Name(name));
+        }
+        is_more
+    }
+
+    /// Looks how it is, and what of what it said counts.
+    fn look(&mut self, now: Instant) {
+        self.looks_at = Some(now + LOOKED);
+        let away = self.away(now);
+        let late = self.late();
+        let is_late = late.is_some() && now.saturating_duration_since(*self.waits_since.get_or_insert(now)) >= LATE;
+        self.waits_since = self.waits_since.filter(|_| late.is_some());
+        // Whoever refuses to ask for all that is wanted lets nothing of it count.
+        let stuck = lock(&self.refused).clone().or_else(|| self.gathered.too_much());
+        if stuck.is_none() {
+            self.count(now, away.is_some(), late.is_some(), is_late);
+        }
+        let mut followed = lock(&self.followed);
+        if self.grace_at.take_if(|at| *at <= now).is_some() {
+            followed.fall_back();
+        }
+        followed.away = away.into_iter().map(|why| (ALL.to_owned(), why)).collect();
+        followed.late = stuck.or(late.filter(|_| is_late));
+        followed.tell();
+    }
+
+    fn count(&mut self, now: Instant, is_away: bool, is_waiting: bool, is_late: bool) {
+        let mut followed = lock(&self.followed);
+        let next = match (self.stage, self.again_at) {
+            (_, Some(at)) if now < at => return,
+            // That it is still so, only the control plane can say, and at first only with all that there is.
+            (stage, Some(_)) if is_away || (is_waiting && stage == Stage::Asks) => {
+                self.again_at = Some(now + HELD);
+                return;
+            }
+            (Stage::Follows, None) => match self.gathered.changes() {
+                changes if changes.is_empty() => return,
+                changes => followed.follower.told(ALL, &changes, now),
+            },
+            (Stage::Follows, Some(_)) => followed.follower.listed(ALL, self.gathered.all(), now),
+            (_, None) if is_waiting => {
+                if is_late && !self.gathered.is_empty() {
+                    followed.follower.begun(ALL, &self.gathered.changes());
+                    self.gathered.count();
+                }
+                return;
+            }
+            (..) => followed.follower.listed(ALL, self.gathered.all(), now),
+        };
+        match next {
+            Next::List(at) => self.again_at = Some(at),
+            Next::Watch => {
+                (self.stage, self.again_at) = (Stage::Follows, None);
+                self.gathered.count();
+            }
+        }
+    }
+
+    /// Why it cannot be reached, if that is so for a while.
+    fn away(&self, now: Instant) -> Option<String> {
+        let since = now.checked_sub(GRACE)?;
+        self.federation.scopes().iter().find_map(|scope| scope.supply()?.unreachable_since(since))
+    }
+
+    /// What it has not said, if anything.
+    fn late(&mut self) -> Option<String> {
+        let mut all = Vec::new();
+        if self.stage != Stage::Follows {
+            for (type_url, id) in &self.subscribers {
+                let unanswered = self.routes.visit(*id, &mut |_, _| ());
+                if unanswered.collections + unanswered.incomplete > 0 {
+                    let message_type = type_url.as_str().rsplit('/').next().unwrap_or_default();
+                    all.push(format!("which of {message_type} there are"));
+                }
+            }
+        }
+        let mut names = self.gathered.unanswered();
+        all.extend(names.next().map(|name| format!("what {} is", shown_name(name))));
+        let more = names.count();
+        all.extend((more > 0).then(|| format!("what {more} more are")));
+        (!all.is_empty()).then(|| format!("it has not said {}", all.join(", ")))
+    }
+}
+
+impl Drop for FollowedServer {
+    fn drop(&mut self) {
+        self.core.follows_no_more(&self.federation);
+    }
+}
+
+/// What tells what it said from what others did: another node is told otherwise, and servers that take the place of others go on with
+/// what those said.
+fn identity(config: &Config, origin: &Origin) -> [String; 3] {
+    ["server".to_owned(), origin.name.clone(), format!("{:?}", config.node)]
+}
