@@ -297,7 +297,7 @@ impl FollowedServer {
             (Stage::Follows, Some(_)) => followed.follower.listed(ALL, self.gathered.all(), now),
             (_, None) if is_waiting => {
                 if is_late && !self.gathered.is_empty() {
-                    followed.follower.begun(ALL, &self.gathered.changes());
+                    followed.follower.begun(ALL, &self.gathered.changes(), now);
                     self.gathered.count();
                 }
                 return;

@@ -125,8 +125,8 @@ impl<R: Read> Follower<R> {
 
     /// These are there, of a part of which it is not known what else there is: they are served, and of nothing it is said that it is
     /// not there.
-    pub(crate) fn begun(&mut self, part: &str, changes: &[Change]) {
-        let mut staged = self.contents.stage(changes);
+    pub(crate) fn begun(&mut self, part: &str, changes: &[Change], now: Instant) {
+        let mut staged = self.contents.stage(changes, now);
         if let Some(kept) = self.kept.get(part) {
             staged.keep(kept);
         }
