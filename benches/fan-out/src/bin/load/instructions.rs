@@ -48,7 +48,12 @@ static PARTS: [Part; 5] = {
             goal: 18_000.0,
         },
         Part { what: "a resource of an initial state", loads: [state, more], times: 10 * 1000, goal: 1000.0 },
-        Part { what: "the same, each asked for by its name", loads: [named, more_named], times: 10 * 1000, goal: 6500.0 },
+        Part {
+            what: "the same, each asked for by its name",
+            loads: [named, more_named],
+            times: 10 * 1000,
+            goal: 6500.0,
+        },
         Part { what: "and over SotW", loads: [sotw, more_sotw], times: 10 * 1000, goal: 17_000.0 },
         Part {
             what: "a resource applied, and served once",
