@@ -14,8 +14,6 @@ mod core;
 mod counts;
 mod drift;
 mod explained;
-#[cfg(feature = "file-origin")]
-mod followed_servers;
 mod following;
 mod identity;
 mod judging;

@@ -17,7 +17,7 @@ pub(crate) trait Told: Send + 'static {
     /// All that the origin has from now on.
     fn content(&mut self, held: Vec<Held>);
 
-    /// That the origin has these, from before a restart or in part: what else it has is not known.
+    /// That the origin has these, from before a restart: what else it has is not known.
     fn remembered(&mut self, held: Vec<Held>);
 
     /// How it is, if otherwise than before.
@@ -40,8 +40,8 @@ impl<T: Told> Teller<T> {
         Self { told, keeper, standing: None }
     }
 
-    /// Why he does not answer, if he does not; and what he has not said, if that is remarkable.
-    pub(crate) fn tell<R: Read>(&mut self, follower: &mut Follower<R>, away: Option<String>, late: Option<String>) {
+    /// Why he does not answer, if he does not.
+    pub(crate) fn tell<R: Read>(&mut self, follower: &mut Follower<R>, away: Option<String>) {
         if away.is_some() || follower.held_back() > 0 {
             follower.fall_back();
         }
@@ -57,7 +57,7 @@ impl<T: Told> Teller<T> {
         }
         let (refused, held_back) = (follower.refused(), follower.held_back());
         let (instead, known) = (follower.instead(), follower.known());
-        let standing = Standing { keeper: self.keeper, away, late, refused, instead, held_back, known };
+        let standing = Standing { keeper: self.keeper, away, refused, instead, held_back, known };
         if self.standing.as_ref() != Some(&standing) {
             self.told.standing(&standing);
             self.standing = Some(standing);
@@ -124,14 +124,14 @@ impl Told for Relayed {
         let (resources, keeper) = (held.len(), self.keeper);
         // It changes with each part that is listed.
         if !std::mem::replace(&mut self.is_remembered, true) {
-            tracing::warn!(origin = %self.name, resources, "it is served what is known of {keeper}, from before a restart or in part");
+            tracing::warn!(origin = %self.name, resources, "it is served what was in {keeper} before a restart");
         }
         self.core.remember_files(self.position, held, Instant::now());
     }
 
     fn standing(&mut self, standing: &Standing) {
-        let Standing { away, late, refused: (refused, _), held_back, .. } = standing;
-        self.metrics.set(away.is_none() && late.is_none(), *refused, *held_back);
+        let Standing { away, refused: (refused, _), held_back, .. } = standing;
+        self.metrics.set(away.is_none(), *refused, *held_back);
         let words = standing.trouble();
         let is_said = std::mem::replace(&mut self.was_of_values, standing.is_of_values()) && standing.is_of_values();
         match (&words, &self.said) {

@@ -43,9 +43,7 @@ pub struct RelayCore {
     pub(crate) authorities: Arc<Authorities>,
     /// What origins have that come later, too.
     pub(crate) common: Common,
-    /// Servers that are followed: what comes of each, to the relay alone.
-    pub(crate) followed: Mutex<Vec<Arc<Federation>>>,
-    /// Those of files, of etcd and of Kubernetes, and servers that are followed, by position: for whoever reads them.
+    /// Those of files, of etcd and of Kubernetes, by position: for whoever reads them.
     files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     /// What is wrong with them, by position.
     pub(crate) troubles: Mutex<BTreeMap<usize, Trouble>>,
@@ -169,7 +167,6 @@ impl RelayCore {
             names: OriginNames::new(&config.origins),
             authorities,
             common,
-            followed: Mutex::default(),
             files,
             troubles: Mutex::default(),
             grouping,
@@ -240,8 +237,6 @@ impl RelayCore {
         self.federation.make_room(now, &mut |room, type_url, lacking| self.end_largest(room, type_url, lacking));
         self.end_greedy_streams();
         self.federation.sweep(now);
-        let followed = lock(&self.followed).clone();
-        followed.iter().for_each(|federation| federation.sweep(now));
         // After scopes went.
         self.client_uses.sweep(&self.federation, now);
         self.metrics.it_is(now);
