@@ -18,7 +18,8 @@ use crate::error::Error;
 use crate::etcd_origin::Reader;
 use crate::file_origin::{Served, descriptors_of};
 use crate::keyed_origin::{
-    Contents, Followed, Follower, GRACE, HELD, Keeper, Next, READ_LOOKED, READ_WITHIN, Relayed, Teller, shown_name,
+    Contents, Followed, Follower, GRACE, HELD, Keeper, Next, READ_LOOKED, READ_WITHIN, Relayed, Teller, shown,
+    shown_name,
 };
 use crate::lock::lock;
 use crate::relay_core::{LimitError, RelayCore};
@@ -43,6 +44,8 @@ pub struct FollowedServer {
     subscribers: BTreeMap<TypeUrl, SubscriberId>,
     gathered: Gathered,
     judge: Arc<Judge>,
+    /// Why it does not send collections of a type, as it said last.
+    withheld: BTreeMap<TypeUrl, String>,
     followed: Arc<Mutex<Followed<Reader, Relayed>>>,
     reader: Reader,
     keeper: Option<Keeper>,
@@ -125,6 +128,7 @@ impl FollowedServer {
             subscribers: BTreeMap::new(),
             gathered: Gathered::new(&follow.collections),
             judge,
+            withheld: BTreeMap::new(),
             followed: Arc::new(Mutex::new(Followed::new(follower, Teller::new(relayed, KEEPER)))),
             reader,
             keeper,
@@ -190,7 +194,7 @@ impl FollowedServer {
     /// Takes what is new. Whether anything is.
     fn hear(&mut self) -> bool {
         let mut is_news = false;
-        let Self { routes, subscribers, gathered, .. } = self;
+        let Self { routes, subscribers, gathered, withheld, .. } = self;
         for (type_url, id) in subscribers {
             let mut goes_on = true;
             while goes_on {
@@ -213,10 +217,12 @@ impl FollowedServer {
                 goes_on = pulled.more;
             }
             routes.pull_errors(*id, Removals::Include, &mut |failed| {
-                if failed.removed && !failed.beside && !failed.name.is_glob() {
+                is_news = true;
+                if Interest::from(failed.name.clone()).is_collection() {
+                    withheld.insert(type_url.clone(), failed.error.message.to_string());
+                } else if failed.removed && !failed.beside {
                     gathered.gone((type_url.clone(), failed.name.clone()));
                 }
-                is_news = true;
                 ControlFlow::Continue(())
             });
         }
@@ -321,21 +327,29 @@ impl FollowedServer {
 
     /// What it has not said, if anything.
     fn late(&mut self) -> Option<String> {
+        let mut all = if self.stage == Stage::Follows { Vec::new() } else { self.unsaid() };
+        let mut names = self.gathered.unanswered();
+        all.extend(names.next().map(|name| format!("it has not said what {} is", shown_name(name))));
+        let more = names.count();
+        all.extend((more > 0).then(|| format!("nor what {more} more are")));
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+
+    /// Of which collections it has not said what there is, on the streams that there are now. Why it does not say so is no answer.
+    fn unsaid(&mut self) -> Vec<String> {
         let mut all = Vec::new();
-        if self.stage != Stage::Follows {
-            for (type_url, id) in &self.subscribers {
-                let unanswered = self.routes.visit(*id, &mut |_, _| ());
-                if unanswered.collections + unanswered.incomplete > 0 {
-                    let message_type = type_url.as_str().rsplit('/').next().unwrap_or_default();
-                    all.push(format!("which of {message_type} there are"));
-                }
+        for (type_url, id) in &self.subscribers {
+            let unanswered = self.routes.visit(*id, &mut |_, _| ());
+            let message_type = type_url.as_str().rsplit('/').next().unwrap_or_default();
+            if unanswered.refused > 0 {
+                let why = self.withheld.get(type_url).map(|why| format!(": {}", shown(why))).unwrap_or_default();
+                all.push(format!("it refuses to say which of {message_type} there are{why}"));
+            }
+            if unanswered.collections + unanswered.incomplete > 0 {
+                all.push(format!("it has not said which of {message_type} there are"));
             }
         }
-        let mut names = self.gathered.unanswered();
-        all.extend(names.next().map(|name| format!("what {} is", shown_name(name))));
-        let more = names.count();
-        all.extend((more > 0).then(|| format!("what {more} more are")));
-        (!all.is_empty()).then(|| format!("it has not said {}", all.join(", ")))
+        all
     }
 }
 

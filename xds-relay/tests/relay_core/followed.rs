@@ -571,3 +571,48 @@ fn what_it_has_is_released_by_stages_and_endpoints_are_served_as_they_are() {
         assert_eq!(mesh.held(canary), "l@1 | r@1 | a@1 b@1 | a@4 b@1", "it is not taken again");
     }
 }
+
+#[test]
+fn why_a_collection_is_not_sent_is_no_answer_and_what_was_known_of_it_stays() {
+    const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
+    const MEMBER: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/x";
+    let cases = BOTH.into_iter().flat_map(|protocol| [("*", "a"), (GLOB, MEMBER)].map(|of| (protocol, of)));
+    for ((protocol, (collection, member)), is_kept) in cases.flat_map(|case| [(case, true), (case, false)]) {
+        let clusters = if collection == "*" { "envoy.config.cluster.v3.Cluster" } else { GLOB };
+        let text = text(protocol).replace(
+            "follow: {}",
+            &format!("authorities: [a], follow: {{ collections: ['{clusters}', envoy.config.listener.v3.Listener] }}"),
+        );
+        let (mut mesh, store) = (Mesh::new(protocol), Memory::default());
+        mesh.world.restart(0, &text, store.clone());
+        mesh.put(LISTENERS, "l", listener("l", "r", "1"));
+        mesh.put(ROUTES, "r", frame(ROUTES, "r", "1"));
+        if is_kept {
+            mesh.put(CLUSTERS, member, frame(CLUSTERS, member, "1"));
+            mesh.world.advance(2 * SILENCE);
+        }
+        mesh.world.set_up(0, false);
+        let now = mesh.world.now;
+        mesh.world.origins[0].remove(now, CLUSTERS, member);
+        mesh.world.fail(0, CLUSTERS, collection, 7, "not now");
+        mesh.world.restart(0, &text, if is_kept { store } else { Memory::default() });
+        let client = mesh.world.client(DELTA, "n");
+        mesh.world.subscribe(client, CLUSTERS, &[collection, "none"]);
+        mesh.world.subscribe(client, LISTENERS, &["*"]);
+        mesh.world.set_up(0, true);
+        mesh.world.advance(120 * SECOND);
+        let case = format!("{protocol:?} {collection} {is_kept}");
+        let held: Vec<_> = is_kept.then(|| format!("{member}@1")).into_iter().collect();
+        assert_eq!(mesh.world.clients[client].held(CLUSTERS), held, "{case}");
+        assert_eq!(mesh.world.clients[client].held(LISTENERS), ["l@1"], "{case}");
+        assert!(mesh.world.told(client).iter().all(|line| !line.contains('-')), "{case}");
+        let trouble = mesh.trouble().unwrap();
+        let words = "it refuses to say which of envoy.config.cluster.v3.Cluster there are: not now, and what is known";
+        assert!(trouble.contains(words), "{case}: {trouble}");
+        mesh.put(CLUSTERS, member, frame(CLUSTERS, member, "2"));
+        mesh.world.settle();
+        mesh.world.advance(60 * SECOND);
+        assert_eq!(mesh.world.clients[client].held(CLUSTERS), [format!("{member}@2")], "{case}");
+        assert_eq!(mesh.trouble(), None, "{case}");
+    }
+}
