@@ -220,7 +220,8 @@ impl FollowedServer {
                 is_news = true;
                 if Interest::from(failed.name.clone()).is_collection() {
                     withheld.insert(type_url.clone(), failed.error.message.to_string());
-                } else if failed.removed && !failed.beside {
+                } else if failed.removed && !failed.beside && !failed.error.is_transient() {
+                    // Any other error says nothing of whether it is there.
                     gathered.gone((type_url.clone(), failed.name.clone()));
                 }
                 ControlFlow::Continue(())

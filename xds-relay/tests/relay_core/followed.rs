@@ -616,3 +616,24 @@ fn why_a_collection_is_not_sent_is_no_answer_and_what_was_known_of_it_stays() {
         assert_eq!(mesh.trouble(), None, "{case}");
     }
 }
+
+#[test]
+fn an_error_that_passes_does_not_say_that_a_name_is_not_there_and_any_other_does() {
+    for protocol in BOTH {
+        let mut mesh = Mesh::filled(protocol);
+        let client = mesh.client("c");
+        mesh.world.fail(0, ROUTES, "r", 14, "later");
+        mesh.world.fail(0, ROUTES, "late", 14, "later");
+        mesh.put(LISTENERS, "l", listener("l", "late", "2"));
+        mesh.world.settle();
+        mesh.world.advance(60 * SECOND);
+        assert_eq!(mesh.held(client), "l@1 | r@1 | a@1 b@1 | a@1 b@1", "{protocol:?}");
+        let trouble = mesh.trouble().unwrap();
+        assert!(trouble.contains("it has not said what envoy.config.route.v3.RouteConfiguration `late` is"), "{trouble}");
+        mesh.world.fail(0, ROUTES, "late", 7, "not yours");
+        mesh.world.advance(SECOND);
+        assert_eq!(mesh.held(client), "l@2 |  | a@1 b@1 | a@1 b@1", "{protocol:?}");
+        mesh.world.advance(SECOND);
+        assert_eq!(mesh.trouble(), None);
+    }
+}
