@@ -13,6 +13,7 @@ mod gathered;
 mod judge;
 mod references;
 mod server;
+mod streams;
 
 pub(crate) use self::following::{Following, follow_all};
 pub use self::server::FollowedServer;

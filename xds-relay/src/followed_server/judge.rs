@@ -14,6 +14,7 @@ use xdstp_client::federation::{Dial, Dialed, Position};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
 
+use super::streams::{OneStream, Streams};
 use crate::etcd_origin::{Key, Reader};
 use crate::keyed_origin::{Name, Read as _};
 use crate::lock::lock;
@@ -96,11 +97,13 @@ pub(super) fn encoded(name: &ResourceName, resource: &Resource<Frame>) -> Option
 pub(super) struct Judging {
     pub(super) dial: Arc<dyn Dial>,
     pub(super) judge: Arc<Judge>,
+    pub(super) streams: Arc<Streams>,
 }
 
 impl Dial for Judging {
     fn dial(&self, server: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
-        self.dial.dial(server, node, Box::new(Reading { consumer, judge: self.judge.clone() }))
+        let reading = Reading { consumer, judge: self.judge.clone(), stream: self.streams.another() };
+        self.dial.dial(server, node, Box::new(reading))
     }
 }
 
@@ -108,6 +111,7 @@ impl Dial for Judging {
 struct Reading {
     consumer: Box<dyn Consumer>,
     judge: Arc<Judge>,
+    stream: OneStream,
 }
 
 impl Consumer for Reading {
@@ -136,6 +140,7 @@ impl Consumer for Reading {
     }
 
     fn connection(&mut self, now: Instant, connection: Connection) {
+        self.stream.hears(now, &connection);
         self.consumer.connection(now, connection);
     }
 
@@ -222,7 +227,8 @@ mod tests {
     fn each_that_is_not_good_is_refused_with_its_reason_and_what_is_beside_it_is_taken() {
         let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
         let (judge, taken) = (Judge::new(reader), Arc::<Mutex<Vec<_>>>::default());
-        let mut reading = Reading { consumer: Box::new(All(taken.clone())), judge: judge.clone() };
+        let stream = Arc::<Streams>::default().another();
+        let mut reading = Reading { consumer: Box::new(All(taken.clone())), judge: judge.clone(), stream };
         let (good, other, broken) = (b"\x0a\x01a", b"\x0a\x01z", b"\x0a\x01c\x12");
         let verdict = reading.update(Instant::now(), update(&[("a", good), ("b", other), ("c", broken)]));
         let Verdict::Reject { reasons } = verdict else { panic!("{verdict:?}") };

@@ -13,6 +13,7 @@ use xdstp_client::federation::{self, Authorities, Client, Federation, NodeGroup,
 
 use super::gathered::{Asked, Gathered};
 use super::judge::{Judge, Judging, encoded};
+use super::streams::Streams;
 use crate::config::{Config, Origin};
 use crate::error::Error;
 use crate::etcd_origin::Reader;
@@ -44,6 +45,7 @@ pub struct FollowedServer {
     subscribers: BTreeMap<TypeUrl, SubscriberId>,
     gathered: Gathered,
     judge: Arc<Judge>,
+    streams: Arc<Streams>,
     /// Why it does not send collections of a type, as it said last.
     withheld: BTreeMap<TypeUrl, String>,
     followed: Arc<Mutex<Followed<Reader, Relayed>>>,
@@ -100,7 +102,8 @@ impl FollowedServer {
         let reader = Reader::new(descriptors_of(config, origin, None)?, Served::by(config, &origin.name));
         let reader = reader.of(&origin.name, "");
         let judge = Judge::new(reader.clone());
-        let dial = |dial| Arc::new(Judging { dial, judge: judge.clone() }) as Arc<_>;
+        let streams = Arc::<Streams>::default();
+        let dial = |dial| Arc::new(Judging { dial, judge: judge.clone(), streams: streams.clone() }) as Arc<_>;
         let Some(origins) = core.origins_up_to(config, position, dial) else { return Ok(None) };
         let federation = Federation::new(federation::Settings {
             origins,
@@ -128,6 +131,7 @@ impl FollowedServer {
             subscribers: BTreeMap::new(),
             gathered: Gathered::new(&follow.collections),
             judge,
+            streams,
             withheld: BTreeMap::new(),
             followed: Arc::new(Mutex::new(Followed::new(follower, Teller::new(relayed, KEEPER)))),
             reader,
@@ -277,7 +281,7 @@ impl FollowedServer {
         // Whoever refuses to ask for all that is wanted lets nothing of it count.
         let stuck = lock(&self.refused).clone().or_else(|| self.gathered.too_much());
         if stuck.is_none() {
-            self.count(now, away.is_some(), late.is_some(), is_late);
+            self.count(now, late.is_some(), is_late);
         }
         let mut followed = lock(&self.followed);
         if self.grace_at.take_if(|at| *at <= now).is_some() {
@@ -288,15 +292,18 @@ impl FollowedServer {
         followed.tell();
     }
 
-    fn count(&mut self, now: Instant, is_away: bool, is_waiting: bool, is_late: bool) {
+    fn count(&mut self, now: Instant, is_waiting: bool, is_late: bool) {
+        if self.again_at.is_some_and(|at| now < at) {
+            return;
+        }
+        // That it is still so, only the control plane can say, and at first only with all that there is.
+        let is_first = is_waiting && self.stage == Stage::Asks;
+        if self.again_at.is_some() && (is_first || !self.is_said_again(now)) {
+            self.again_at = Some(now + LOOKED);
+            return;
+        }
         let mut followed = lock(&self.followed);
         let next = match (self.stage, self.again_at) {
-            (_, Some(at)) if now < at => return,
-            // That it is still so, only the control plane can say, and at first only with all that there is.
-            (stage, Some(_)) if is_away || (is_waiting && stage == Stage::Asks) => {
-                self.again_at = Some(now + HELD);
-                return;
-            }
             (Stage::Follows, None) => match self.gathered.changes() {
                 changes if changes.is_empty() => return,
                 changes => followed.follower.told(ALL, &changes, now),
@@ -320,6 +327,13 @@ impl FollowedServer {
         }
     }
 
+    /// Whether all that there is was said, by who answers for as long as a removal is held: on a stream that is only open nobody says
+    /// anything, and what one says that is new may not be all.
+    fn is_said_again(&mut self, now: Instant) -> bool {
+        let since = self.streams.answered_since();
+        since.is_some_and(|since| now.saturating_duration_since(since) >= HELD) && self.unsaid().is_empty()
+    }
+
     /// Why it cannot be reached, if that is so for a while.
     fn away(&self, now: Instant) -> Option<String> {
         let since = now.checked_sub(GRACE)?;
@@ -328,7 +342,8 @@ impl FollowedServer {
 
     /// What it has not said, if anything.
     fn late(&mut self) -> Option<String> {
-        let mut all = if self.stage == Stage::Follows { Vec::new() } else { self.unsaid() };
+        let is_said = self.stage == Stage::Follows && self.again_at.is_none();
+        let mut all = if is_said { Vec::new() } else { self.unsaid() };
         let mut names = self.gathered.unanswered();
         all.extend(names.next().map(|name| format!("it has not said what {} is", shown_name(name))));
         let more = names.count();

@@ -637,3 +637,51 @@ fn an_error_that_passes_does_not_say_that_a_name_is_not_there_and_any_other_does
         assert_eq!(mesh.trouble(), None);
     }
 }
+
+/// Fifteen Clusters, of which all but one are gone, and that is held.
+fn mostly_gone(protocol: Protocol) -> (Mesh, usize) {
+    let mut mesh = Mesh::new(protocol);
+    let names: Vec<_> = (0..15).map(|number| format!("c{number:02}")).collect();
+    names.iter().for_each(|name| mesh.put(CLUSTERS, name, frame(CLUSTERS, name, "1")));
+    mesh.world.advance(4 * SILENCE);
+    let client = mesh.client("c");
+    let now = mesh.world.now;
+    names.iter().skip(1).for_each(|name| mesh.world.origins[0].remove(now, CLUSTERS, name));
+    mesh.world.settle();
+    mesh.world.advance(SECOND);
+    assert!(mesh.trouble().unwrap().starts_with("14 resources are gone at once"), "{:?}", mesh.trouble());
+    (mesh, client)
+}
+
+#[test]
+fn a_removal_of_much_at_once_is_not_seen_again_on_a_stream_that_says_nothing() {
+    for protocol in BOTH {
+        let (mut mesh, client) = mostly_gone(protocol);
+        mesh.world.set_up(0, false);
+        mesh.world.advance(5 * SECOND);
+        mesh.world.origins[0].silent = true;
+        mesh.world.set_up(0, true);
+        mesh.world.advance(600 * SECOND);
+        assert!(mesh.world.is_fed(0), "there is a stream");
+        assert_eq!(mesh.world.clients[client].held(CLUSTERS).len(), 15, "{protocol:?}");
+        mesh.world.origins[0].silent = false;
+        mesh.world.advance(90 * SECOND);
+        assert_eq!(mesh.world.clients[client].held(CLUSTERS), ["c00@1"], "{protocol:?}");
+    }
+}
+
+#[test]
+fn a_removal_of_much_at_once_is_seen_again_by_who_answers_for_as_long_as_it_is_held() {
+    for protocol in BOTH {
+        let (mut mesh, client) = mostly_gone(protocol);
+        mesh.world.advance(20 * SECOND);
+        mesh.world.set_up(0, false);
+        mesh.world.advance(SECOND);
+        mesh.world.set_up(0, true);
+        mesh.world.advance(20 * SECOND);
+        assert!(mesh.world.is_fed(0));
+        assert_eq!(mesh.world.clients[client].held(CLUSTERS).len(), 15, "{protocol:?}");
+        mesh.world.advance(60 * SECOND);
+        assert_eq!(mesh.world.clients[client].held(CLUSTERS), ["c00@1"], "{protocol:?}");
+    }
+}
