@@ -185,7 +185,16 @@ impl Gathered {
         new.chain(gone).collect()
     }
 
-    /// It counts from now on.
+    /// What is there and otherwise than what counts, which it does from now on: of nothing it is known that it is not there.
+    pub(super) fn begin(&mut self) -> Vec<Change> {
+        let mut changes = self.changes();
+        changes.retain(|change| matches!(change, Change::Put { .. }));
+        let whole: Vec<_> = self.whole().into_iter().map(|(name, said)| (name.clone(), said.clone())).collect();
+        self.counted.extend(whole);
+        changes
+    }
+
+    /// It counts from now on, and nothing else.
     pub(super) fn count(&mut self) {
         self.counted = self.whole().into_iter().map(|(name, said)| (name.clone(), said.clone())).collect();
     }

@@ -296,9 +296,16 @@ impl FollowedServer {
         if self.again_at.is_some_and(|at| now < at) {
             return;
         }
-        // That it is still so, only the control plane can say, and at first only with all that there is.
-        let is_first = is_waiting && self.stage == Stage::Asks;
-        if self.again_at.is_some() && (is_first || !self.is_said_again(now)) {
+        // At first it is all that there is, or some of it.
+        if is_waiting && self.stage == Stage::Asks {
+            self.again_at = self.again_at.map(|_| now + LOOKED);
+            if is_late && !self.gathered.is_empty() {
+                lock(&self.followed).follower.begun(ALL, &self.gathered.begin(), now);
+            }
+            return;
+        }
+        // That it is still so, only the control plane can say.
+        if self.again_at.is_some() && !self.is_said_again(now) {
             self.again_at = Some(now + LOOKED);
             return;
         }
@@ -308,14 +315,6 @@ impl FollowedServer {
                 changes if changes.is_empty() => return,
                 changes => followed.follower.told(ALL, &changes, now),
             },
-            (Stage::Follows, Some(_)) => followed.follower.listed(ALL, self.gathered.all(), now),
-            (_, None) if is_waiting => {
-                if is_late && !self.gathered.is_empty() {
-                    followed.follower.begun(ALL, &self.gathered.changes(), now);
-                    self.gathered.count();
-                }
-                return;
-            }
             (..) => followed.follower.listed(ALL, self.gathered.all(), now),
         };
         match next {

@@ -41,9 +41,9 @@ impl Streams {
 impl OneStream {
     pub(super) fn hears(&mut self, now: Instant, connection: &Connection) {
         let is_answered = match connection {
-            Connection::Connected => return,
             Connection::Answered => true,
             Connection::Disconnected { .. } => false,
+            _ => return,
         };
         if std::mem::replace(&mut self.is_answered, is_answered) == is_answered {
             return;

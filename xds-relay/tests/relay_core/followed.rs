@@ -685,3 +685,37 @@ fn a_removal_of_much_at_once_is_seen_again_by_who_answers_for_as_long_as_it_is_h
         assert_eq!(mesh.world.clients[client].held(CLUSTERS), ["c00@1"], "{protocol:?}");
     }
 }
+
+#[test]
+fn what_goes_before_all_was_said_stays_and_is_held_with_all_else() {
+    let (mut mesh, store) = (Mesh::new(DELTA), Memory::default());
+    mesh.world.restart(0, &text(DELTA), store.clone());
+    let names: Vec<_> = (0..15).map(|number| format!("c{number:02}")).collect();
+    names.iter().for_each(|name| mesh.put(CLUSTERS, name, frame(CLUSTERS, name, "1")));
+    mesh.put(LISTENERS, "l", listener("l", "r", "1"));
+    mesh.put(ROUTES, "r", frame(ROUTES, "r", "1"));
+    mesh.world.advance(2 * SILENCE);
+    mesh.keep_silent_of(ROUTES);
+    mesh.world.restart(0, &text(DELTA), store.clone());
+    mesh.world.advance(60 * SECOND);
+    let client = mesh.client("c");
+    let now = mesh.world.now;
+    names.iter().skip(1).for_each(|name| mesh.world.origins[0].remove(now, CLUSTERS, name));
+    mesh.put(CLUSTERS, "new", frame(CLUSTERS, "new", "1"));
+    mesh.changed();
+    mesh.world.advance(10 * SECOND);
+    assert_eq!(mesh.world.clients[client].held(CLUSTERS).len(), 16);
+    // Nor are they forgotten.
+    mesh.world.set_up(0, false);
+    mesh.world.restart(0, &text(DELTA), store);
+    let client = mesh.client("c");
+    mesh.world.advance(10 * SECOND);
+    assert_eq!(mesh.world.clients[client].held(CLUSTERS).len(), 16);
+    mesh.world.between = None;
+    mesh.world.set_up(0, true);
+    mesh.world.advance(3 * SILENCE);
+    assert_eq!(mesh.world.clients[client].held(CLUSTERS).len(), 16);
+    assert!(mesh.trouble().unwrap().contains("14 resources are gone at once"), "{:?}", mesh.trouble());
+    mesh.world.advance(60 * SECOND);
+    assert_eq!(mesh.world.clients[client].held(CLUSTERS), ["c00@1", "new@1"]);
+}
