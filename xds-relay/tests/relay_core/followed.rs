@@ -719,3 +719,26 @@ fn what_goes_before_all_was_said_stays_and_is_held_with_all_else() {
     mesh.world.advance(60 * SECOND);
     assert_eq!(mesh.world.clients[client].held(CLUSTERS), ["c00@1", "new@1"]);
 }
+
+#[test]
+fn what_is_known_is_served_where_a_name_is_late_and_a_removal_is_held_from_the_start() {
+    let (mut mesh, store) = (Mesh::new(DELTA), Memory::default());
+    mesh.world.restart(0, &text(DELTA), store.clone());
+    let names: Vec<_> = (0..15).map(|number| format!("c{number:02}")).collect();
+    names.iter().for_each(|name| mesh.put(CLUSTERS, name, frame(CLUSTERS, name, "1")));
+    mesh.world.advance(2 * SILENCE);
+    let now = mesh.world.now;
+    names.iter().skip(1).for_each(|name| mesh.world.origins[0].remove(now, CLUSTERS, name));
+    mesh.world.restart(0, &text(DELTA), store);
+    let client = mesh.client("c");
+    mesh.world.advance(20 * SECOND);
+    assert!(mesh.trouble().unwrap().contains("14 resources are gone"), "{:?}", mesh.trouble());
+    mesh.keep_silent_of(ROUTES);
+    mesh.put(LISTENERS, "l", listener("l", "late", "1"));
+    mesh.put(CLUSTERS, "new", frame(CLUSTERS, "new", "1"));
+    mesh.world.settle();
+    mesh.world.advance(120 * SECOND);
+    let held = mesh.world.clients[client].held(CLUSTERS);
+    assert!(held.len() == 16 && held.contains(&"new@1".to_owned()), "{held:?}");
+    assert_eq!(mesh.world.clients[client].held(LISTENERS), [""; 0]);
+}
