@@ -26,7 +26,7 @@ pub(super) struct Gathered {
     named: BTreeSet<Name>,
     /// Those of them that it said do not exist.
     absent: BTreeSet<Name>,
-    /// What of it counts.
+    /// What of it counts, and what did before a restart.
     counted: BTreeMap<Name, Arc<Said>>,
     bytes: usize,
 }
@@ -60,10 +60,22 @@ impl Gathered {
         }
     }
 
+    /// A resource was there before a restart, and counts.
+    pub(super) fn remember(&mut self, name: Name, value: Bytes, any: &[u8]) {
+        let refers = self.refers(&name, any);
+        self.counted.entry(name).or_insert_with(|| Arc::new(Said { value, refers, is_broken: false }));
+    }
+
     /// A resource is there, with this value, and this encoded `Any` in it.
     pub(super) fn put(&mut self, name: Name, value: Bytes, any: &[u8]) {
+        let refers = self.refers(&name, any);
+        self.absent.remove(&name);
+        self.insert(name, Said { value, refers, is_broken: false });
+    }
+
+    fn refers(&self, (type_url, _): &Name, any: &[u8]) -> Vec<Name> {
         let mut refers = BTreeSet::new();
-        for reference in self.rules.references_of(&name.0) {
+        for reference in self.rules.references_of(type_url) {
             reference.visit(any, &mut |named| {
                 let parsed = ResourceName::parse(named)
                     .ok()
@@ -71,13 +83,13 @@ impl Gathered {
                 refers.extend(parsed.map(|named| (reference.type_url.clone(), named)));
             });
         }
-        self.absent.remove(&name);
-        self.insert(name, Said { value, refers: refers.into_iter().collect(), is_broken: false });
+        refers.into_iter().collect()
     }
 
     /// A resource is there, of which this is not good: what the last good one referred to is still needed.
     pub(super) fn refused(&mut self, name: Name, value: Bytes) {
-        let before = self.said.get(&name).map(|said| (said.refers.clone(), said.is_broken));
+        let before = self.said.get(&name).or_else(|| self.counted.get(&name));
+        let before = before.map(|said| (said.refers.clone(), said.is_broken));
         let (refers, is_broken) = before.unwrap_or((Vec::new(), true));
         self.absent.remove(&name);
         self.insert(name, Said { value, refers, is_broken });

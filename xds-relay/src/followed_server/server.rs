@@ -181,6 +181,11 @@ impl FollowedServer {
     }
 
     fn begin(&mut self, now: Instant) {
+        for (type_url, name, resource) in lock(&self.followed).follower.held() {
+            if let Some(value) = encoded(&name, &resource) {
+                self.gathered.remember((type_url, name), value, resource.value.any());
+            }
+        }
         for (type_url, interest) in std::mem::take(&mut self.wants) {
             let id = self.subscriber(&type_url);
             self.routes.subscribe(id, &interest);

@@ -88,6 +88,11 @@ impl<R: Read> Follower<R> {
         self.kept.values().all(|kept| kept.was_read())
     }
 
+    /// All that is known and good.
+    pub(crate) fn held(&self) -> Vec<Held> {
+        self.contents.held()
+    }
+
     /// What is known from before a restart is served from now on, where it is not said anew.
     pub(crate) fn fall_back(&mut self) {
         self.is_due = true;

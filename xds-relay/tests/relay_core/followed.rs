@@ -742,3 +742,33 @@ fn what_is_known_is_served_where_a_name_is_late_and_a_removal_is_held_from_the_s
     assert!(held.len() == 16 && held.contains(&"new@1".to_owned()), "{held:?}");
     assert_eq!(mesh.world.clients[client].held(LISTENERS), [""; 0]);
 }
+
+#[test]
+fn what_refers_to_what_never_was_good_stays_as_it_was_over_a_restart() {
+    for protocol in BOTH {
+        let (mut mesh, store) = (Mesh::new(protocol), Memory::default());
+        mesh.world.restart(0, &text(protocol), store.clone());
+        mesh.fill();
+        mesh.world.advance(2 * SILENCE);
+        let broken = |name: &str| [field(1, name.as_bytes()), vec![0x12, 0x70]].concat();
+        mesh.put(ROUTES, "broken", Frame::of_message(&ROUTES.into(), &broken("broken")));
+        mesh.put(LISTENERS, "l", listener("l", "broken", "2"));
+        // One that was good goes on as it was, and what refers to it changes.
+        mesh.put(ENDPOINTS, "a", Frame::of_message(&ENDPOINTS.into(), &broken("a")));
+        mesh.changed();
+        mesh.put(CLUSTERS, "a", eds_cluster("a", "2"));
+        mesh.changed();
+        mesh.world.restart(0, &text(protocol), store);
+        let client = mesh.client("c");
+        mesh.put(CLUSTERS, "a", eds_cluster("a", "3"));
+        mesh.world.advance(60 * SECOND);
+        assert_eq!(mesh.held(client), "l@1 | r@1 | a@3 b@1 | a@1 b@1", "{protocol:?}");
+        mesh.put(ROUTES, "broken", frame(ROUTES, "broken", "1"));
+        mesh.changed();
+        mesh.world.advance(SECOND);
+        assert_eq!(mesh.held(client), "l@2 |  | a@3 b@1 | a@1 b@1", "{protocol:?}");
+        mesh.world.remove(0, LISTENERS, "l");
+        mesh.changed();
+        assert_eq!(mesh.held(client), " |  | a@3 b@1 | a@1 b@1", "{protocol:?}");
+    }
+}
