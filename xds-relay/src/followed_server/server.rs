@@ -53,6 +53,7 @@ pub struct FollowedServer {
     keeper: Option<Keeper>,
     wants: Vec<(TypeUrl, Interest)>,
     stage: Stage,
+    has_remembered: bool,
     /// What removes much is looked at again then.
     again_at: Option<Instant>,
     /// Since when something has no answer.
@@ -138,6 +139,7 @@ impl FollowedServer {
             keeper,
             wants: follow.collections.iter().map(|of| (of.type_url().into(), of.interest())).collect(),
             stage: Stage::Idle,
+            has_remembered: false,
             again_at: None,
             waits_since: None,
             grace_at: None,
@@ -170,6 +172,9 @@ impl FollowedServer {
         if !is_news && !is_due {
             return false;
         }
+        if self.stage == Stage::Asks {
+            self.remember();
+        }
         while self.ask() && self.hear() {}
         self.look(now);
         is_news
@@ -181,11 +186,6 @@ impl FollowedServer {
     }
 
     fn begin(&mut self, now: Instant) {
-        for (type_url, name, resource) in lock(&self.followed).follower.held() {
-            if let Some(value) = encoded(&name, &resource) {
-                self.gathered.remember((type_url, name), value, resource.value.any());
-            }
-        }
         for (type_url, interest) in std::mem::take(&mut self.wants) {
             let id = self.subscriber(&type_url);
             self.routes.subscribe(id, &interest);
@@ -193,6 +193,20 @@ impl FollowedServer {
         self.stage = Stage::Asks;
         self.grace_at = self.keeper.as_ref().map(|_| now + GRACE);
         self.looks_at = Some(now);
+    }
+
+    /// What was known before a restart counts, once it was read.
+    fn remember(&mut self) {
+        let followed = lock(&self.followed);
+        if self.has_remembered || !followed.follower.was_read() {
+            return;
+        }
+        self.has_remembered = true;
+        for (type_url, name, resource) in followed.follower.held() {
+            if let Some(value) = encoded(&name, &resource) {
+                self.gathered.remember((type_url, name), value, resource.value.any());
+            }
+        }
     }
 
     fn subscriber(&mut self, type_url: &TypeUrl) -> SubscriberId {
