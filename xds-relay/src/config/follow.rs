@@ -95,7 +95,8 @@ impl Collection {
         self.name.as_ref()
     }
 
-    fn is_several(&self) -> bool {
+    /// Whether it may be more than one resource.
+    pub(crate) fn is_several(&self) -> bool {
         self.name.as_ref().is_none_or(ResourceName::is_glob)
     }
 

@@ -19,7 +19,10 @@ const MOST_BYTES: usize = 1 << 30;
 
 /// What it said last.
 pub(super) struct Gathered {
+    /// The globs, or none for all of a type.
     collections: BTreeSet<(TypeUrl, Option<ResourceName>)>,
+    /// Names that are asked for whatever there is.
+    always: BTreeSet<Name>,
     rules: TypeRules,
     said: BTreeMap<Name, Arc<Said>>,
     /// Names that are asked for, beside what collections bring.
@@ -49,8 +52,11 @@ pub(super) struct Asked {
 
 impl Gathered {
     pub(super) fn new(collections: &[Collection]) -> Self {
+        let always = |of: &Collection| Some((of.type_url().into(), of.name().filter(|name| !name.is_glob())?.clone()));
+        let several = collections.iter().filter(|of| of.is_several());
         Self {
-            collections: collections.iter().map(|of| (of.type_url().into(), of.name().cloned())).collect(),
+            collections: several.map(|of| (of.type_url().into(), of.name().cloned())).collect(),
+            always: collections.iter().filter_map(always).collect(),
             rules: rules(),
             said: BTreeMap::new(),
             named: BTreeSet::new(),
@@ -123,7 +129,8 @@ impl Gathered {
             said.refers.iter().chain(before.into_iter().flat_map(|before| &before.refers)).cloned().collect::<Vec<_>>()
         };
         let all = self.said.iter().flat_map(refers);
-        let wanted: BTreeSet<Name> = all.filter(|name| !self.is_collected(name)).collect();
+        let wanted = all.filter(|name| !self.is_collected(name)).chain(self.always.iter().cloned());
+        let wanted: BTreeSet<Name> = wanted.collect();
         let more: Vec<_> = wanted.difference(&self.named).cloned().collect();
         let left: Vec<_> = self.named.difference(&wanted).cloned().collect();
         for name in &left {
@@ -137,9 +144,7 @@ impl Gathered {
     /// Whether a collection that is asked for has it, if it is there.
     fn is_collected(&self, (type_url, name): &Name) -> bool {
         let has = |collection: Option<ResourceName>| self.collections.contains(&(type_url.clone(), collection));
-        (name.is_opaque() && has(None))
-            || has(Some(name.clone()))
-            || name.glob_parent().is_some_and(|glob| has(Some(glob)))
+        (name.is_opaque() && has(None)) || name.glob_parent().is_some_and(|glob| has(Some(glob)))
     }
 
     /// Whether there is a resource, or it was said that there is none.

@@ -124,6 +124,7 @@ impl FollowedServer {
         let relayed = Relayed::new(core.clone(), (position, origin), KEEPER, core.metrics().followed(&origin.name));
         let follower = Follower::new(Contents::new(reader.clone()), [ALL]);
         let keeper = core.state.clone().map(|of| Keeper::new(of, position, &origin.name, identity(config, origin)));
+        let wants = follow.collections.iter().filter(|of| of.is_several());
         Ok(Some(Self {
             core: core.clone(),
             federation,
@@ -137,7 +138,7 @@ impl FollowedServer {
             followed: Arc::new(Mutex::new(Followed::new(follower, Teller::new(relayed, KEEPER)))),
             reader,
             keeper,
-            wants: follow.collections.iter().map(|of| (of.type_url().into(), of.interest())).collect(),
+            wants: wants.map(|of| (of.type_url().into(), of.interest())).collect(),
             stage: Stage::Idle,
             has_remembered: false,
             again_at: None,

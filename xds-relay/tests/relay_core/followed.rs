@@ -772,3 +772,32 @@ fn what_refers_to_what_never_was_good_stays_as_it_was_over_a_restart() {
         assert_eq!(mesh.held(client), " |  | a@3 b@1 | a@1 b@1", "{protocol:?}");
     }
 }
+
+#[test]
+fn a_name_that_is_followed_and_late_is_not_said_to_be_gone() {
+    const NAME: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/x";
+    for protocol in BOTH {
+        let text = text(protocol).replace("follow: {}", &format!("authorities: [a], follow: {{ collections: ['{NAME}'] }}"));
+        let (mut mesh, store) = (Mesh::new(protocol), Memory::default());
+        mesh.world.restart(0, &text, store.clone());
+        mesh.put(CLUSTERS, NAME, frame(CLUSTERS, NAME, "1"));
+        mesh.world.advance(2 * SILENCE);
+        mesh.world.set_up(0, false);
+        mesh.world.restart(0, &text, store);
+        mesh.world.origins[0].silent = true;
+        mesh.world.set_up(0, true);
+        let client = mesh.world.client(DELTA, "n");
+        mesh.world.subscribe(client, CLUSTERS, &[NAME]);
+        mesh.world.advance(60 * SECOND);
+        assert_eq!(mesh.world.clients[client].held(CLUSTERS), [format!("{NAME}@1")], "{protocol:?}");
+        let trouble = mesh.trouble().unwrap();
+        assert!(trouble.contains(&format!("it has not said what envoy.config.cluster.v3.Cluster `{NAME}` is")), "{trouble}");
+        mesh.world.origins[0].silent = false;
+        mesh.put(CLUSTERS, NAME, frame(CLUSTERS, NAME, "2"));
+        mesh.world.advance(SILENCE);
+        assert_eq!(mesh.world.clients[client].held(CLUSTERS), [format!("{NAME}@2")], "{protocol:?}");
+        mesh.world.remove(0, CLUSTERS, NAME);
+        mesh.world.advance(SECOND);
+        assert_eq!(mesh.world.clients[client].held(CLUSTERS), [""; 0], "{protocol:?}");
+    }
+}
