@@ -11,6 +11,7 @@ use xdstp_uri::ResourceName;
 use super::references::rules;
 use crate::config::Collection;
 use crate::etcd_origin::Key;
+use crate::file_origin::Served;
 use crate::keyed_origin::{Change, Name};
 
 /// How much of a control plane is followed: as many resources, and so many bytes of them.
@@ -24,6 +25,7 @@ pub(super) struct Gathered {
     /// Names that are asked for whatever there is.
     always: BTreeSet<Name>,
     rules: TypeRules,
+    served: Served,
     said: BTreeMap<Name, Arc<Said>>,
     /// Names that are asked for, beside what collections bring.
     named: BTreeSet<Name>,
@@ -51,13 +53,15 @@ pub(super) struct Asked {
 }
 
 impl Gathered {
-    pub(super) fn new(collections: &[Collection]) -> Self {
+    /// Of an origin that serves these names.
+    pub(super) fn new(collections: &[Collection], served: Served) -> Self {
         let always = |of: &Collection| Some((of.type_url().into(), of.name().filter(|name| !name.is_glob())?.clone()));
         let several = collections.iter().filter(|of| of.is_several());
         Self {
             collections: several.map(|of| (of.type_url().into(), of.name().cloned())).collect(),
             always: collections.iter().filter_map(always).collect(),
             rules: rules(),
+            served,
             said: BTreeMap::new(),
             named: BTreeSet::new(),
             absent: BTreeSet::new(),
@@ -83,9 +87,10 @@ impl Gathered {
         let mut refers = BTreeSet::new();
         for reference in self.rules.references_of(type_url) {
             reference.visit(any, &mut |named| {
-                let parsed = ResourceName::parse(named)
-                    .ok()
-                    .filter(|name| !name.is_glob() && !matches!(name.as_str(), "" | "*"));
+                let is_name = |name: &ResourceName| !name.is_glob() && !matches!(name.as_str(), "" | "*");
+                // What another origin has, this one is not asked for.
+                let is_here = |_: &ResourceName| self.served.refusal(named).is_none();
+                let parsed = ResourceName::parse(named).ok().filter(is_name).filter(is_here);
                 refers.extend(parsed.map(|named| (reference.type_url.clone(), named)));
             });
         }

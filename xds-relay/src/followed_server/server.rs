@@ -100,7 +100,8 @@ impl FollowedServer {
         let Some((origin, follow)) = config.origins.get(position).and_then(|of| Some((of, of.follow.as_ref()?))) else {
             return Ok(None);
         };
-        let reader = Reader::new(descriptors_of(config, origin, None)?, Served::by(config, &origin.name));
+        let served = Served::by(config, &origin.name);
+        let reader = Reader::new(descriptors_of(config, origin, None)?, served.clone());
         let reader = reader.of(&origin.name, "");
         let judge = Judge::new(reader.clone());
         let streams = Arc::<Streams>::default();
@@ -131,7 +132,7 @@ impl FollowedServer {
             routes,
             refused,
             subscribers: BTreeMap::new(),
-            gathered: Gathered::new(&follow.collections),
+            gathered: Gathered::new(&follow.collections, served),
             judge,
             streams,
             withheld: BTreeMap::new(),

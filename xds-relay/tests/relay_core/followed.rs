@@ -801,3 +801,33 @@ fn a_name_that_is_followed_and_late_is_not_said_to_be_gone() {
         assert_eq!(mesh.world.clients[client].held(CLUSTERS), [""; 0], "{protocol:?}");
     }
 }
+
+#[test]
+fn what_another_origin_has_is_not_asked_for_and_holds_up_nothing() {
+    const LISTENER: &str = "xdstp://a/envoy.config.listener.v3.Listener/l";
+    let own = "xdstp://a/envoy.config.route.v3.RouteConfiguration/r";
+    for protocol in BOTH {
+        let spoken = if protocol == DELTA { "delta" } else { "sotw" };
+        let mut world = World::empty();
+        world.origins.extend([Origin::new(), Origin::new()]);
+        let text = format!(
+            "origins: [{{ name: other, server: '127.0.0.1:1', authorities: [b] }}, {{ name: cp, server: '127.0.0.1:1', \
+             protocol: {spoken}, authorities: [a], follow: {{ collections: ['{LISTENER}'] }} }}]\ndefault_origin: other\n"
+        );
+        world.add_relay(&text, vec![Feeder::Origin(0), Feeder::Origin(1)]);
+        let mut mesh = Mesh { world };
+        mesh.keep_silent_of(ROUTES);
+        let client = mesh.world.client(DELTA, "n");
+        mesh.world.subscribe(client, LISTENERS, &[LISTENER]);
+        for (body, routes) in [("1", "r"), ("2", "xdstp://b/envoy.config.route.v3.RouteConfiguration/r")] {
+            mesh.put(LISTENERS, LISTENER, listener(LISTENER, routes, body));
+            mesh.world.settle();
+            mesh.world.advance(2 * SILENCE);
+            assert_eq!(mesh.world.clients[client].held(LISTENERS), [format!("{LISTENER}@{body}")], "{protocol:?}");
+        }
+        assert!(!mesh.world.asked(1).join("\n").contains("RouteConfiguration"));
+        mesh.put(LISTENERS, LISTENER, listener(LISTENER, own, "3"));
+        mesh.world.settle();
+        assert!(mesh.world.asked(1).join("\n").contains("RouteConfiguration"));
+    }
+}
