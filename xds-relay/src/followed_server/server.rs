@@ -1,6 +1,6 @@
 //! A control plane that is followed: without I/O, and by a clock that is an argument.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
@@ -42,6 +42,8 @@ pub struct FollowedServer {
     routes: Routes,
     /// Why it may not be asked for all that is wanted.
     refused: Arc<Mutex<Option<String>>>,
+    /// What it was not asked for, for that.
+    unasked: BTreeSet<(TypeUrl, Interest)>,
     subscribers: BTreeMap<TypeUrl, SubscriberId>,
     gathered: Gathered,
     judge: Arc<Judge>,
@@ -107,16 +109,17 @@ impl FollowedServer {
         let streams = Arc::<Streams>::default();
         let dial = |dial| Arc::new(Judging { dial, judge: judge.clone(), streams: streams.clone() }) as Arc<_>;
         let Some(origins) = core.origins_up_to(config, position, dial) else { return Ok(None) };
+        let limits = core.limits_of_one();
         let federation = Federation::new(federation::Settings {
             origins,
             authorities: Arc::new(Authorities::new([].into(), position)),
             node: core.own_node(config),
             linger: config.linger,
-            limits: core.limits_of_one(),
+            limits: limits.clone(),
             interner: Arc::default(),
             last_known_good: None,
         });
-        core.follows(federation.clone());
+        core.follows(federation.clone(), limits);
         let refused = Arc::<Mutex<_>>::default();
         let (number, client) = (federation.number_routes(), Box::new(Itself(refused.clone())));
         let mut routes = Routes::new(federation.clone(), number, client, waker, Arc::default());
@@ -131,6 +134,7 @@ impl FollowedServer {
             federation,
             routes,
             refused,
+            unasked: BTreeSet::new(),
             subscribers: BTreeMap::new(),
             gathered: Gathered::new(&follow.collections, served),
             judge,
@@ -178,6 +182,9 @@ impl FollowedServer {
             self.remember();
         }
         while self.ask() && self.hear() {}
+        if self.ask_again() {
+            self.hear();
+        }
         self.look(now);
         is_news
     }
@@ -189,8 +196,7 @@ impl FollowedServer {
 
     fn begin(&mut self, now: Instant) {
         for (type_url, interest) in std::mem::take(&mut self.wants) {
-            let id = self.subscriber(&type_url);
-            self.routes.subscribe(id, &interest);
+            self.subscribe(type_url, interest);
         }
         self.stage = Stage::Asks;
         self.grace_at = self.keeper.as_ref().map(|_| now + GRACE);
@@ -281,15 +287,33 @@ impl FollowedServer {
     fn ask(&mut self) -> bool {
         let Asked { more, left } = self.gathered.ask();
         for (type_url, name) in left {
-            let id = self.subscriber(&type_url);
-            self.routes.unsubscribe(id, &Interest::Name(name));
+            let (id, interest) = (self.subscriber(&type_url), Interest::Name(name));
+            self.routes.unsubscribe(id, &interest);
+            self.unasked.remove(&(type_url, interest));
         }
         let is_more = !more.is_empty();
-        for (type_url, name) in more {
-            let id = self.subscriber(&type_url);
-            self.routes.subscribe(id, &Interest::Name(name));
-        }
+        more.into_iter().for_each(|(type_url, name)| self.subscribe(type_url, Interest::Name(name)));
         is_more
+    }
+
+    fn subscribe(&mut self, type_url: TypeUrl, interest: Interest) {
+        let id = self.subscriber(&type_url);
+        self.routes.subscribe(id, &interest);
+        if lock(&self.refused).is_some() {
+            self.unasked.insert((type_url, interest));
+        }
+    }
+
+    /// Asks for what was too much before: less may be wanted since, or more may be asked for. Whether there is any.
+    fn ask_again(&mut self) -> bool {
+        let unasked = std::mem::take(&mut self.unasked);
+        if unasked.is_empty() {
+            return false;
+        }
+        let _ = self.routes.refused();
+        *lock(&self.refused) = None;
+        unasked.into_iter().for_each(|(type_url, interest)| self.subscribe(type_url, interest));
+        true
     }
 
     /// Looks how it is, and what of what it said counts.

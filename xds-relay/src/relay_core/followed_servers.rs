@@ -46,12 +46,12 @@ impl RelayCore {
         quotas::of_streams(self.limits())
     }
 
-    /// A server is followed from now on, by what is in these scopes.
-    pub(crate) fn follows(&self, federation: Arc<Federation>) {
-        lock(&self.followed).push(federation);
+    /// A server is followed from now on, by what is in these scopes, and may use up so much.
+    pub(crate) fn follows(&self, federation: Arc<Federation>, limits: federation::Limits) {
+        lock(&self.followed).push((federation, limits));
     }
 
     pub(crate) fn follows_no_more(&self, federation: &Arc<Federation>) {
-        lock(&self.followed).retain(|other| !Arc::ptr_eq(other, federation));
+        lock(&self.followed).retain(|(other, _)| !Arc::ptr_eq(other, federation));
     }
 }

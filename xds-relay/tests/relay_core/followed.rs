@@ -831,3 +831,27 @@ fn what_another_origin_has_is_not_asked_for_and_holds_up_nothing() {
         assert!(mesh.world.asked(1).join("\n").contains("RouteConfiguration"));
     }
 }
+
+#[test]
+fn one_of_which_less_is_wanted_or_more_may_be_asked_for_is_followed_again() {
+    for (protocol, is_by_limit) in BOTH.into_iter().flat_map(|protocol| [(protocol, true), (protocol, false)]) {
+        let mut world = World::empty();
+        world.origins.push(Origin::new());
+        world.add_relay(&(text(protocol) + "limits: { names: 4 }\n"), vec![Feeder::Origin(0)]);
+        let mut mesh = Mesh { world };
+        mesh.fill();
+        let client = mesh.client("c");
+        mesh.world.advance(60 * SECOND);
+        assert_eq!(mesh.held(client), " |  |  | ");
+        if is_by_limit {
+            let config = xds_relay::Config::parse("relay.yaml", &text(protocol)).unwrap();
+            mesh.world.relays[0].core.set_what_is_read_at_use(&config);
+        } else {
+            mesh.world.remove(0, CLUSTERS, "b");
+        }
+        mesh.world.advance(60 * SECOND);
+        let all = if is_by_limit { "l@1 | r@1 | a@1 b@1 | a@1 b@1" } else { "l@1 | r@1 | a@1 | a@1" };
+        assert_eq!(mesh.held(client), all, "{protocol:?}");
+        assert_eq!(mesh.trouble(), None, "{protocol:?}");
+    }
+}
