@@ -1,17 +1,18 @@
 //! A control plane that is followed: without I/O, and by a clock that is an argument.
 
+mod asking;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xds_transport::server::{NodeError, Source as _};
-use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl};
+use xdstp_cache::{Interest, SubscriberId, TypeUrl};
 use xdstp_client::federation::{self, Authorities, Client, Federation, NodeGroup, OverLimit, Routes};
 
-use super::gathered::{Asked, Gathered};
+use super::gathered::Gathered;
 use super::judge::{Judge, Judging, encoded};
 use super::streams::Streams;
 use crate::config::{Config, Origin};
@@ -215,105 +216,6 @@ impl FollowedServer {
                 self.gathered.remember((type_url, name), value, resource.value.any());
             }
         }
-    }
-
-    fn subscriber(&mut self, type_url: &TypeUrl) -> SubscriberId {
-        let routes = &mut self.routes;
-        *self.subscribers.entry(type_url.clone()).or_insert_with(|| routes.open(type_url))
-    }
-
-    /// Takes what is new. Whether anything is.
-    fn hear(&mut self) -> bool {
-        let mut is_news = false;
-        let Self { routes, subscribers, gathered, withheld, .. } = self;
-        for (type_url, id) in subscribers {
-            let mut goes_on = true;
-            while goes_on {
-                let pulled = routes.pull(*id, Removals::Include, &mut |pull| {
-                    is_news = true;
-                    match pull {
-                        Pull::Put { name, resource, .. } => {
-                            if let Some(value) = encoded(name, resource) {
-                                gathered.put((type_url.clone(), name.clone()), value, resource.value.any());
-                            }
-                        }
-                        Pull::Removed { name, .. } if !name.is_glob() => {
-                            gathered.gone((type_url.clone(), name.clone()));
-                        }
-                        _ => {}
-                    }
-                    ControlFlow::Continue(())
-                });
-                is_news |= pulled.answered;
-                goes_on = pulled.more;
-            }
-            routes.pull_errors(*id, Removals::Include, &mut |failed| {
-                is_news = true;
-                if Interest::from(failed.name.clone()).is_collection() {
-                    withheld.insert(type_url.clone(), failed.error.message.to_string());
-                } else if failed.removed && !failed.beside && !failed.error.is_transient() {
-                    // Any other error says nothing of whether it is there.
-                    gathered.gone((type_url.clone(), failed.name.clone()));
-                }
-                ControlFlow::Continue(())
-            });
-        }
-        self.hear_refused() || is_news
-    }
-
-    fn hear_refused(&mut self) -> bool {
-        if !self.judge.has_news() {
-            return false;
-        }
-        for (name, refused) in self.judge.news() {
-            let Some(value) = refused else {
-                let (type_url, of) = &name;
-                let mut there = None;
-                if let Some(id) = self.subscribers.get(type_url) {
-                    self.routes.look_up(*id, of, &mut |resource| there = Some(resource.clone()));
-                }
-                match there.and_then(|there| Some((encoded(of, &there)?, there))) {
-                    Some((value, there)) => self.gathered.put(name, value, there.value.any()),
-                    None => self.gathered.gone(name),
-                }
-                continue;
-            };
-            self.gathered.refused(name, value);
-        }
-        true
-    }
-
-    /// Asks for what is referred to. Whether there is more than before.
-    fn ask(&mut self) -> bool {
-        let Asked { more, left } = self.gathered.ask();
-        for (type_url, name) in left {
-            let (id, interest) = (self.subscriber(&type_url), Interest::Name(name));
-            self.routes.unsubscribe(id, &interest);
-            self.unasked.remove(&(type_url, interest));
-        }
-        let is_more = !more.is_empty();
-        more.into_iter().for_each(|(type_url, name)| self.subscribe(type_url, Interest::Name(name)));
-        is_more
-    }
-
-    fn subscribe(&mut self, type_url: TypeUrl, interest: Interest) {
-        let id = self.subscriber(&type_url);
-        self.routes.subscribe(id, &interest);
-        if lock(&self.refused).is_some() {
-            self.unasked.insert((type_url, interest));
-        }
-    }
-
-    /// Asks for what was too much before: less may be wanted since, or more may be asked for. Whether there is any.
-    fn ask_again(&mut self) -> bool {
-        let unasked = std::mem::take(&mut self.unasked);
-        if unasked.is_empty() {
-            return false;
-        }
-        let _ = self.routes.refused();
-        *lock(&self.refused) = None;
-        unasked.into_iter().for_each(|(type_url, interest)| self.subscribe(type_url, interest));
-        true
     }
 
     /// Looks how it is, and what of what it said counts.
