@@ -8,12 +8,13 @@ use bytes::Bytes;
 use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use xds_transport::client::{Changed, Command, Update, Verdict};
-use xds_transport::{Frame, Rejected, wire};
+use xds_transport::{Frame, Rejected, TypeRules, wire};
 use xdstp_cache::{Resource, Selector, TypeUrl};
-use xdstp_client::federation::{Dial, Dialed, Position};
+use xdstp_client::federation::{Dial, Dialed, Position, is_marker};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
 
+use super::references::rules;
 use super::streams::{OneStream, Streams};
 use crate::etcd_origin::{Key, Reader};
 use crate::keyed_origin::{Name, Read as _};
@@ -22,6 +23,7 @@ use crate::lock::lock;
 /// Who reads what comes.
 pub(super) struct Judge {
     reader: Reader,
+    rules: TypeRules,
     judged: Mutex<Judged>,
 }
 
@@ -35,7 +37,7 @@ struct Judged {
 
 impl Judge {
     pub(super) fn new(reader: Reader) -> Arc<Self> {
-        Arc::new(Self { reader, judged: Mutex::default() })
+        Arc::new(Self { reader, rules: rules(), judged: Mutex::default() })
     }
 
     /// What was refused since the last call, and what of it was not refused any more.
@@ -50,29 +52,27 @@ impl Judge {
     /// # Errors
     /// Why nobody could use it.
     fn look(&self, type_url: &TypeUrl, changed: &Changed) -> Result<(), Rejected> {
+        // Whoever asked for it takes it out.
+        if is_marker(&changed.name) {
+            return Ok(());
+        }
         let rejected = |why: String| Rejected::new(changed.name.as_str(), why);
         let key = Key::new(type_url.as_str(), changed.name.clone()).map_err(|error| rejected(error.to_string()))?;
         let name = (type_url.clone(), changed.name.clone());
         let value =
             encoded(&changed.name, &changed.resource).ok_or_else(|| rejected("it cannot be read".to_owned()))?;
-        match self.reader.read(&key.to_string(), &value) {
-            Ok(_) => {
-                self.is_over(&name);
-                Ok(())
-            }
-            Err(why) => {
-                let mut judged = lock(&self.judged);
-                judged.refused.insert(name.clone());
-                judged.news.insert(name, Some(value));
-                Err(rejected(why))
-            }
-        }
+        self.reader.read(&key.to_string(), &value).map(drop).map_err(|why| {
+            let mut judged = lock(&self.judged);
+            judged.refused.insert(name.clone());
+            judged.news.insert(name, Some(value));
+            rejected(why)
+        })
     }
 
-    /// Nothing of this name is refused any more.
-    fn is_over(&self, name: &Name) {
-        let mut judged = lock(&self.judged);
-        if judged.refused.remove(name) {
+    /// Nothing of these names is refused any more.
+    fn are_over<'a>(&self, names: impl Iterator<Item = &'a Name>) {
+        let judged = &mut *lock(&self.judged);
+        for name in names.filter(|name| judged.refused.remove(*name)) {
             judged.news.insert(name.clone(), None);
         }
     }
@@ -116,19 +116,34 @@ struct Reading {
 
 impl Consumer for Reading {
     fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
-        let (type_url, mut refused) = (update.type_url.clone(), Vec::new());
+        let (type_url, mut refused, mut good) = (update.type_url.clone(), Vec::new(), Vec::new());
+        // Where absence is no answer, silence is none either: who waits for the name goes on to wait.
+        if !self.judge.rules.of(&type_url).full_state_in_sotw {
+            update.missing.clear();
+        }
         for came in [&mut update.changed, &mut update.repeated] {
-            came.retain(|changed| self.judge.look(&type_url, changed).map_err(|reason| refused.push(reason)).is_ok());
+            came.retain(|changed| match self.judge.look(&type_url, changed) {
+                Ok(()) => {
+                    good.push((type_url.clone(), changed.name.clone()));
+                    true
+                }
+                Err(reason) => {
+                    refused.push(reason);
+                    false
+                }
+            });
         }
-        update.removed.iter().for_each(|name| self.judge.is_over(&(type_url.clone(), name.clone())));
-        match self.consumer.update(now, update) {
-            Verdict::Reject { mut reasons } => {
-                reasons.append(&mut refused);
-                Verdict::Reject { reasons }
-            }
-            Verdict::Accept if refused.is_empty() => Verdict::Accept,
-            Verdict::Accept => Verdict::Reject { reasons: refused },
-        }
+        good.extend(update.removed.iter().map(|name| (type_url.clone(), name.clone())));
+        let verdict = self.consumer.update(now, update);
+        let mut reasons = match verdict {
+            Verdict::Accept => Vec::new(),
+            Verdict::Reject { reasons } => reasons,
+        };
+        // Whoever hears of it finds the good one there.
+        let is_taken = |(_, name): &&Name| !reasons.iter().any(|of| of.name == name.as_str());
+        self.judge.are_over(good.iter().filter(is_taken));
+        reasons.append(&mut refused);
+        if reasons.is_empty() { Verdict::Accept } else { Verdict::Reject { reasons } }
     }
 
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
@@ -184,21 +199,23 @@ impl Consumer for Reading {
 #[cfg(test)]
 mod tests {
     use xds_transport::client::{Event, Interest, Stream};
-    use xds_transport::{Protocol, TypeRules};
+    use xds_transport::Protocol;
 
     use super::*;
     use crate::file_origin::{Descriptors, Served};
 
     const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
-    /// Who takes all, and notes the names.
+    /// Who takes all, and notes the names; and whether there is news while it does not have them.
     #[derive(Default)]
-    struct All(Arc<Mutex<Vec<String>>>);
+    struct All(Arc<Mutex<Vec<String>>>, Option<Arc<Judge>>);
 
     impl Consumer for All {
         fn commands(&mut self, _: Instant, _: &mut dyn FnMut(Command)) {}
 
         fn update(&mut self, _: Instant, update: Update) -> Verdict {
+            let is_early = self.1.as_ref().is_some_and(|judge| judge.has_news());
+            lock(&self.0).extend(is_early.then(|| "early".to_owned()));
             lock(&self.0).extend(update.changed.iter().map(|changed| changed.name.as_str().to_owned()));
             Verdict::Accept
         }
@@ -228,7 +245,7 @@ mod tests {
         let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
         let (judge, taken) = (Judge::new(reader), Arc::<Mutex<Vec<_>>>::default());
         let stream = Arc::<Streams>::default().another();
-        let mut reading = Reading { consumer: Box::new(All(taken.clone())), judge: judge.clone(), stream };
+        let mut reading = Reading { consumer: Box::new(All(taken.clone(), None)), judge: judge.clone(), stream };
         let (good, other, broken) = (b"\x0a\x01a", b"\x0a\x01z", b"\x0a\x01c\x12");
         let verdict = reading.update(Instant::now(), update(&[("a", good), ("b", other), ("c", broken)]));
         let Verdict::Reject { reasons } = verdict else { panic!("{verdict:?}") };
@@ -241,5 +258,32 @@ mod tests {
         let verdict = reading.update(Instant::now(), update(&[("c", b"\x0a\x01c")]));
         assert_eq!((verdict, std::mem::take(&mut *lock(&taken))), (Verdict::Accept, vec!["c".to_owned()]));
         assert_eq!(judge.news().into_values().collect::<Vec<_>>(), [None], "it is not refused any more");
+    }
+
+    fn reading() -> (Reading, Arc<Judge>, Arc<Mutex<Vec<String>>>) {
+        let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
+        let (judge, taken) = (Judge::new(reader), Arc::<Mutex<Vec<_>>>::default());
+        let stream = Arc::<Streams>::default().another();
+        let consumer = Box::new(All(taken.clone(), Some(judge.clone())));
+        (Reading { consumer, judge: judge.clone(), stream }, judge, taken)
+    }
+
+    #[test]
+    fn that_it_is_not_refused_any_more_is_told_once_the_good_one_is_there() {
+        let (mut reading, judge, taken) = reading();
+        reading.update(Instant::now(), update(&[("c", b"\x0a\x01c\x12")]));
+        assert_eq!(judge.news().len(), 1);
+        lock(&taken).clear();
+        reading.update(Instant::now(), update(&[("c", b"\x0a\x01c")]));
+        assert_eq!((lock(&taken).clone(), judge.news().len()), (vec!["c".to_owned()], 1));
+    }
+
+    #[test]
+    fn what_an_origin_makes_of_a_marker_is_left_to_who_asked_for_it() {
+        let (mut reading, judge, taken) = reading();
+        let marker = "xds-relay.7.end-of-answer";
+        let verdict = reading.update(Instant::now(), update(&[(marker, b"\x0a\x01z")]));
+        assert_eq!((verdict, judge.news().len()), (Verdict::Accept, 0));
+        assert_eq!(*lock(&taken), [marker]);
     }
 }

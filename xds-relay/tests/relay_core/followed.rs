@@ -212,44 +212,44 @@ fn a_name_that_is_late_holds_up_what_refers_to_it_and_nothing_else() {
         mesh.changed();
         assert_eq!(mesh.held(client), "l@1 | r@1 | a@2 b@1 | a@1 b@1");
         mesh.world.advance(25 * SECOND);
-        if protocol == DELTA {
-            let trouble = mesh.trouble().unwrap();
-            assert!(
-                trouble.contains("it has not said what envoy.config.route.v3.RouteConfiguration `late` is"),
-                "{trouble}"
-            );
-            // For as long as it takes.
-            mesh.world.advance(600 * SECOND);
-            assert_eq!(mesh.held(client), "l@1 | r@1 | a@2 b@1 | a@1 b@1");
-            mesh.world.between = None;
-            mesh.put(ROUTES, "late", frame(ROUTES, "late", "2"));
-            mesh.changed();
-            assert_eq!(mesh.held(client), "l@2 |  | a@2 b@1 | a@1 b@1");
-            mesh.world.advance(2 * SECOND);
-            assert_eq!(mesh.trouble(), None);
-        }
+        let trouble = mesh.trouble().unwrap();
+        assert!(
+            trouble.contains("it has not said what envoy.config.route.v3.RouteConfiguration `late` is"),
+            "{trouble}"
+        );
+        // For as long as it takes.
+        mesh.world.advance(600 * SECOND);
+        assert_eq!(mesh.held(client), "l@1 | r@1 | a@2 b@1 | a@1 b@1");
+        mesh.world.between = None;
+        mesh.put(ROUTES, "late", frame(ROUTES, "late", "2"));
+        mesh.changed();
+        assert_eq!(mesh.held(client), "l@2 |  | a@2 b@1 | a@1 b@1");
+        mesh.world.advance(2 * SECOND);
+        assert_eq!(mesh.trouble(), None);
     }
 }
 
 #[test]
 fn what_is_known_is_served_where_a_name_is_late_from_the_start_and_of_nothing_it_is_said_that_it_is_not_there() {
-    let mut mesh = Mesh::new(DELTA);
-    mesh.fill();
-    mesh.keep_silent_of(ROUTES);
-    let client = mesh.client("c");
-    mesh.world.subscribe(client, CLUSTERS, &["none"]);
-    mesh.world.advance(SILENCE);
-    assert_eq!(mesh.held(client), " |  |  | ");
-    mesh.world.advance(60 * SECOND);
-    assert_eq!(mesh.held(client), " |  | a@1 b@1 | a@1 b@1");
-    assert!(mesh.world.told(client).iter().all(|line| !line.contains('-')));
-    let trouble = mesh.trouble().unwrap();
-    assert!(trouble.contains("`r` is, and what is known is served"), "{trouble}");
-    mesh.world.between = None;
-    mesh.put(ROUTES, "r", frame(ROUTES, "r", "2"));
-    mesh.changed();
-    assert_eq!(mesh.held(client), "l@1 | r@2 | a@1 b@1 | a@1 b@1");
-    assert!(mesh.world.told(client).iter().any(|line| line.contains("-none")));
+    for protocol in BOTH {
+        let mut mesh = Mesh::new(protocol);
+        mesh.fill();
+        mesh.keep_silent_of(ROUTES);
+        let client = mesh.client("c");
+        mesh.world.subscribe(client, CLUSTERS, &["none"]);
+        mesh.world.advance(SILENCE);
+        assert_eq!(mesh.held(client), " |  |  | ");
+        mesh.world.advance(60 * SECOND);
+        assert_eq!(mesh.held(client), " |  | a@1 b@1 | a@1 b@1");
+        assert!(mesh.world.told(client).iter().all(|line| !line.contains('-')));
+        let trouble = mesh.trouble().unwrap();
+        assert!(trouble.contains("`r` is, and what is known is served"), "{trouble}");
+        mesh.world.between = None;
+        mesh.put(ROUTES, "r", frame(ROUTES, "r", "2"));
+        mesh.changed();
+        assert_eq!(mesh.held(client), "l@1 | r@2 | a@1 b@1 | a@1 b@1");
+        assert!(mesh.world.told(client).iter().any(|line| line.contains("-none")));
+    }
 }
 
 #[test]
