@@ -97,9 +97,13 @@ impl Gathered {
         refers.into_iter().collect()
     }
 
-    /// A resource is there, of which this is not good: what the last good one referred to is still needed.
+    /// A resource is there, of which this is not good: what the last good one referred to is still needed. Of what is left, something
+    /// may come for a while.
     pub(super) fn refused(&mut self, name: Name, value: Bytes) {
         let before = self.said.get(&name).or_else(|| self.counted.get(&name));
+        if !self.said.contains_key(&name) && !self.named.contains(&name) && !self.is_collected(&name) {
+            return;
+        }
         let before = before.map(|said| (said.refers.clone(), said.is_broken));
         let (refers, is_broken) = before.unwrap_or((Vec::new(), true));
         self.absent.remove(&name);

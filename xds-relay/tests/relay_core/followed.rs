@@ -857,3 +857,21 @@ fn one_of_which_less_is_wanted_or_more_may_be_asked_for_is_followed_again() {
         assert_eq!(mesh.trouble(), None, "{protocol:?}");
     }
 }
+
+#[test]
+fn what_is_refused_of_what_nothing_refers_to_any_more_is_nobody_s_trouble() {
+    for protocol in BOTH {
+        let mut mesh = Mesh::filled(protocol);
+        mesh.put(ROUTES, "other", frame(ROUTES, "other", "1"));
+        mesh.put(LISTENERS, "l", listener("l", "other", "2"));
+        mesh.changed();
+        mesh.world.asked(0);
+        // It lingers.
+        let broken = [field(1, b"r"), vec![0x12, 0x70]].concat();
+        mesh.put(ROUTES, "r", Frame::of_message(&ROUTES.into(), &broken));
+        mesh.changed();
+        assert!(mesh.world.asked(0).join("\n").contains("RouteConfiguration NACK "), "{protocol:?}");
+        mesh.world.advance(SECOND);
+        assert_eq!(mesh.trouble(), None, "{protocol:?}");
+    }
+}
