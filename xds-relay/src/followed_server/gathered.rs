@@ -14,9 +14,14 @@ use crate::etcd_origin::Key;
 use crate::file_origin::Served;
 use crate::keyed_origin::{Change, Name};
 
-/// How much of a control plane is followed: as many resources, and so many bytes of them.
-const MOST: usize = 1_000_000;
-const MOST_BYTES: usize = 1 << 30;
+/// How much of a control plane is followed: as many resources, and so many bytes of them, of their names and of those in them.
+const MOST: Most = Most { resources: 1_000_000, bytes: 1 << 30 };
+
+#[derive(Clone, Copy, Debug)]
+struct Most {
+    resources: usize,
+    bytes: usize,
+}
 
 /// What it said last.
 pub(super) struct Gathered {
@@ -34,6 +39,9 @@ pub(super) struct Gathered {
     /// What of it counts, and what did before a restart.
     counted: BTreeMap<Name, Arc<Said>>,
     bytes: usize,
+    most: Most,
+    /// There was more than that.
+    is_over: bool,
 }
 
 /// A resource, as it is put under its key.
@@ -52,6 +60,14 @@ pub(super) struct Asked {
     pub(super) left: Vec<Name>,
 }
 
+impl Said {
+    /// What it takes, with its name.
+    fn bytes(&self, name: &Name) -> usize {
+        let size = |(_, name): &Name| size_of::<Name>() + name.as_str().len();
+        self.value.len() + size(name) + self.refers.iter().map(size).sum::<usize>()
+    }
+}
+
 impl Gathered {
     /// Of an origin that serves these names.
     pub(super) fn new(collections: &[Collection], served: Served) -> Self {
@@ -67,6 +83,8 @@ impl Gathered {
             absent: BTreeSet::new(),
             counted: BTreeMap::new(),
             bytes: 0,
+            most: MOST,
+            is_over: false,
         }
     }
 
@@ -118,17 +136,36 @@ impl Gathered {
         }
     }
 
+    /// Unless it is too much: then it is as it was, until all is said anew.
     fn insert(&mut self, name: Name, said: Said) {
-        self.bytes += said.value.len();
-        if let Some(before) = self.said.insert(name, Arc::new(said)) {
-            self.bytes -= before.value.len();
+        let before = self.said.get(&name);
+        let bytes = self.bytes - before.map_or(0, |before| before.bytes(&name)) + said.bytes(&name);
+        let resources = self.said.len() + usize::from(before.is_none());
+        if resources > self.most.resources || bytes > self.most.bytes {
+            self.is_over = true;
+            return;
         }
+        self.bytes = bytes;
+        self.said.insert(name, Arc::new(said));
     }
 
     fn forget(&mut self, name: &Name) {
         if let Some(before) = self.said.remove(name) {
-            self.bytes -= before.value.len();
+            self.bytes -= before.bytes(name);
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn at_most(&mut self, resources: usize) {
+        self.most.resources = resources;
+    }
+
+    /// All is to be said anew: what counts does until then.
+    pub(super) fn begin_anew(&mut self) {
+        self.said.clear();
+        self.named.clear();
+        self.absent.clear();
+        (self.bytes, self.is_over) = (0, false);
     }
 
     /// What is referred to is asked for, by what is there and by what counts in its place, and nothing else is any more.
@@ -172,9 +209,9 @@ impl Gathered {
 
     /// Why it is not followed any further, if it has too much.
     pub(super) fn too_much(&self) -> Option<String> {
-        let is_too_much = self.said.len() > MOST || self.bytes > MOST_BYTES;
-        is_too_much
-            .then(|| format!("it has more than {MOST} resources or {} MiB, and nothing changes", MOST_BYTES >> 20))
+        let Most { resources, bytes } = self.most;
+        self.is_over
+            .then(|| format!("it has more than {resources} resources or {} MiB, and nothing changes", bytes >> 20))
     }
 
     /// Whether all is answered that it refers to, and for what counts already, with something good.
@@ -233,4 +270,31 @@ fn put(name: &Name, said: &Said) -> Option<Change> {
 /// What has none is refused before it is gathered.
 fn key((type_url, name): &Name) -> Option<String> {
     Key::new(type_url.as_str(), name.clone()).ok().map(|key| key.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        (TypeUrl::from("x.Y"), ResourceName::parse(text).unwrap())
+    }
+
+    #[test]
+    fn what_is_too_much_is_not_taken_and_counts_with_its_name() {
+        let mut gathered = Gathered::new(&["x.Y".parse().unwrap()], Served::default());
+        gathered.most = Most { resources: 2, bytes: 1 << 20 };
+        for text in ["a", "b", "b"] {
+            gathered.put(name(text), Bytes::from_static(b"v"), b"");
+        }
+        assert_eq!(gathered.too_much(), None);
+        gathered.put(name("c"), Bytes::new(), b"");
+        assert!(gathered.too_much().is_some_and(|words| words.starts_with("it has more than 2 resources or 1 MiB")));
+        gathered.begin_anew();
+        assert_eq!((gathered.too_much(), gathered.bytes), (None, 0));
+        let long = "n".repeat(1 << 10);
+        gathered.most.bytes = 1 << 10;
+        gathered.put(name(&long), Bytes::new(), b"");
+        assert!(gathered.too_much().is_some() && gathered.is_empty());
+    }
 }

@@ -45,6 +45,11 @@ impl Judge {
         std::mem::take(&mut lock(&self.judged).news)
     }
 
+    /// Nobody asks for it any more.
+    pub(super) fn forget(&self, name: &Name) {
+        lock(&self.judged).refused.remove(name);
+    }
+
     pub(super) fn has_news(&self) -> bool {
         !lock(&self.judged).news.is_empty()
     }

@@ -35,11 +35,16 @@ const ALL: &str = "";
 const LATE: Duration = Duration::from_secs(20);
 /// How often it is looked how the control plane is.
 const LOOKED: Duration = Duration::from_secs(1);
+/// For how long one that has too much is asked for nothing.
+const RESTS: Duration = Duration::from_secs(60);
 
 /// An origin that is a control plane, of which the relay holds all that there is.
 pub struct FollowedServer {
     core: Arc<RelayCore>,
     federation: Arc<Federation>,
+    /// Who it is, encoded.
+    node: Bytes,
+    waker: Waker,
     routes: Routes,
     /// Why it may not be asked for all that is wanted.
     refused: Arc<Mutex<Option<String>>>,
@@ -75,6 +80,8 @@ enum Stage {
     Reads { until: Instant },
     /// It was asked, and has not said all.
     Asks,
+    /// It has too much, and is asked anew then.
+    Rests { until: Instant },
     /// It said all there is, and what changes since.
     Follows,
 }
@@ -122,10 +129,8 @@ impl FollowedServer {
         });
         core.follows(federation.clone(), limits);
         let refused = Arc::<Mutex<_>>::default();
-        let (number, client) = (federation.number_routes(), Box::new(Itself(refused.clone())));
-        let mut routes = Routes::new(federation.clone(), number, client, waker, Arc::default());
-        // Its own node is of its own group.
-        let _ = routes.identify(&core.own_node(config));
+        let node = core.own_node(config);
+        let routes = asking::routes(&federation, &node, Itself(refused.clone()), &waker);
         let relayed = Relayed::new(core.clone(), (position, origin), KEEPER, core.metrics().followed(&origin.name));
         let follower = Follower::new(Contents::new(reader.clone()), [ALL]);
         let keeper = core.state.clone().map(|of| Keeper::new(of, position, &origin.name, identity(config, origin)));
@@ -133,6 +138,8 @@ impl FollowedServer {
         Ok(Some(Self {
             core: core.clone(),
             federation,
+            node,
+            waker,
             routes,
             refused,
             unasked: BTreeSet::new(),
@@ -172,6 +179,12 @@ impl FollowedServer {
                 self.begin(now);
                 return true;
             }
+            Stage::Rests { until } if now < until => return false,
+            Stage::Rests { .. } => {
+                self.gathered.begin_anew();
+                self.begin(now);
+                return true;
+            }
             Stage::Asks | Stage::Follows => {}
         }
         let is_due = self.poll_timeout().is_some_and(|at| at <= now);
@@ -186,8 +199,28 @@ impl FollowedServer {
         if self.ask_again() {
             self.hear();
         }
+        if let Some(why) = self.gathered.too_much() {
+            self.rest(now, why);
+            return true;
+        }
         self.look(now);
         is_news
+    }
+
+    /// It is asked for nothing for a while, and all that counts stays.
+    fn rest(&mut self, now: Instant, why: String) {
+        self.routes = asking::routes(&self.federation, &self.node, Itself(self.refused.clone()), &self.waker);
+        *lock(&self.refused) = None;
+        self.subscribers.clear();
+        self.unasked.clear();
+        self.withheld.clear();
+        let until = now + RESTS;
+        self.stage = Stage::Rests { until };
+        (self.again_at, self.grace_at, self.waits_since, self.looks_at) = (None, None, None, Some(until));
+        let mut followed = lock(&self.followed);
+        (followed.away, followed.late) = (BTreeMap::new(), Some(why));
+        followed.follower.fall_back();
+        followed.tell();
     }
 
     /// When to poll it at the latest.
@@ -196,7 +229,7 @@ impl FollowedServer {
     }
 
     fn begin(&mut self, now: Instant) {
-        for (type_url, interest) in std::mem::take(&mut self.wants) {
+        for (type_url, interest) in self.wants.clone() {
             self.subscribe(type_url, interest);
         }
         self.stage = Stage::Asks;
@@ -226,7 +259,7 @@ impl FollowedServer {
         let is_late = late.is_some() && now.saturating_duration_since(*self.waits_since.get_or_insert(now)) >= LATE;
         self.waits_since = self.waits_since.filter(|_| late.is_some());
         // Whoever refuses to ask for all that is wanted lets nothing of it count.
-        let stuck = lock(&self.refused).clone().or_else(|| self.gathered.too_much());
+        let stuck = lock(&self.refused).clone();
         if stuck.is_none() {
             self.count(now, late.is_some(), is_late);
         }
@@ -326,3 +359,6 @@ impl Drop for FollowedServer {
 fn identity(config: &Config, origin: &Origin) -> [String; 3] {
     ["server".to_owned(), origin.name.clone(), format!("{:?}", config.node)]
 }
+
+#[cfg(test)]
+mod tests;

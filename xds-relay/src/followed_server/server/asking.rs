@@ -1,14 +1,27 @@
 //! What it asks, and hears.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::task::Waker;
 
+use bytes::Bytes;
 use xds_transport::server::Source as _;
 use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl};
+use xdstp_client::federation::{Federation, Routes};
 
-use super::FollowedServer;
+use super::{FollowedServer, Itself};
 use crate::followed_server::gathered::Asked;
 use crate::followed_server::judge::encoded;
 use crate::lock::lock;
+
+/// What a server is asked by, as the one client.
+pub(super) fn routes(federation: &Arc<Federation>, node: &Bytes, client: Itself, waker: &Waker) -> Routes {
+    let number = federation.number_routes();
+    let mut routes = Routes::new(federation.clone(), number, Box::new(client), waker.clone(), Arc::default());
+    // Its own node is of its own group.
+    let _ = routes.identify(node);
+    routes
+}
 
 impl FollowedServer {
     /// Takes what is new. Whether anything is.
@@ -76,7 +89,11 @@ impl FollowedServer {
     pub(super) fn ask(&mut self) -> bool {
         let Asked { more, left } = self.gathered.ask();
         for (type_url, name) in left {
-            let (id, interest) = (self.subscriber(&type_url), Interest::Name(name));
+            let id = self.subscriber(&type_url);
+            let name = (type_url, name);
+            self.judge.forget(&name);
+            let (type_url, name) = name;
+            let interest = Interest::Name(name);
             self.routes.unsubscribe(id, &interest);
             self.unasked.remove(&(type_url, interest));
         }
