@@ -42,6 +42,9 @@ pub(super) struct Gathered {
     most: Most,
     /// There was more than that.
     is_over: bool,
+    /// How often it was asked what is to be asked for.
+    #[cfg(test)]
+    asked: usize,
 }
 
 /// A resource, as it is put under its key.
@@ -85,6 +88,8 @@ impl Gathered {
             bytes: 0,
             most: MOST,
             is_over: false,
+            #[cfg(test)]
+            asked: 0,
         }
     }
 
@@ -156,6 +161,11 @@ impl Gathered {
     }
 
     #[cfg(test)]
+    pub(super) fn asked(&self) -> usize {
+        self.asked
+    }
+
+    #[cfg(test)]
     pub(super) fn at_most(&mut self, resources: usize) {
         self.most.resources = resources;
     }
@@ -170,6 +180,10 @@ impl Gathered {
 
     /// What is referred to is asked for, by what is there and by what counts in its place, and nothing else is any more.
     pub(super) fn ask(&mut self) -> Asked {
+        #[cfg(test)]
+        {
+            self.asked += 1;
+        }
         let refers = |(name, said): (&Name, &Arc<Said>)| {
             let before = self.counted.get(name).filter(|_| !self.is_whole(name, said));
             said.refers.iter().chain(before.into_iter().flat_map(|before| &before.refers)).cloned().collect::<Vec<_>>()

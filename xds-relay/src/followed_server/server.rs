@@ -64,6 +64,10 @@ pub struct FollowedServer {
     has_remembered: bool,
     /// What removes much is looked at again then.
     again_at: Option<Instant>,
+    /// What counts was otherwise at the last look than before.
+    has_changed: bool,
+    /// What it had not said by then.
+    late: Option<String>,
     /// Since when something has no answer.
     waits_since: Option<Instant>,
     /// When what was known before a restart is served.
@@ -155,6 +159,8 @@ impl FollowedServer {
             stage: Stage::Idle,
             has_remembered: false,
             again_at: None,
+            has_changed: false,
+            late: None,
             waits_since: None,
             grace_at: None,
             looks_at: None,
@@ -192,6 +198,20 @@ impl FollowedServer {
         if !is_news && !is_due {
             return false;
         }
+        // Each look at all that there is is work in proportion to that.
+        let is_quiet = !is_news && !self.has_changed && self.stage == Stage::Follows && self.again_at.is_none();
+        let is_quiet = is_quiet && self.unasked.is_empty();
+        if !is_quiet {
+            self.ask_all();
+        }
+        match self.gathered.too_much() {
+            Some(why) => self.rest(now, why),
+            None => self.look(now, is_quiet),
+        }
+        is_news
+    }
+
+    fn ask_all(&mut self) {
         if self.stage == Stage::Asks {
             self.remember();
         }
@@ -199,12 +219,6 @@ impl FollowedServer {
         if self.ask_again() {
             self.hear();
         }
-        if let Some(why) = self.gathered.too_much() {
-            self.rest(now, why);
-            return true;
-        }
-        self.look(now);
-        is_news
     }
 
     /// It is asked for nothing for a while, and all that counts stays.
@@ -251,17 +265,20 @@ impl FollowedServer {
         }
     }
 
-    /// Looks how it is, and what of what it said counts.
-    fn look(&mut self, now: Instant) {
+    /// Looks how it is, and what of what it said counts, unless nothing is otherwise than at the last look.
+    fn look(&mut self, now: Instant, is_quiet: bool) {
         self.looks_at = Some(now + LOOKED);
         let away = self.away(now);
-        let late = self.late();
+        if !is_quiet {
+            self.late = self.late();
+        }
+        let late = self.late.clone();
         let is_late = late.is_some() && now.saturating_duration_since(*self.waits_since.get_or_insert(now)) >= LATE;
         self.waits_since = self.waits_since.filter(|_| late.is_some());
         // Whoever refuses to ask for all that is wanted lets nothing of it count.
         let stuck = lock(&self.refused).clone();
-        if stuck.is_none() {
-            self.count(now, late.is_some(), is_late);
+        if stuck.is_none() && !is_quiet {
+            self.has_changed = self.count(now, late.is_some(), is_late);
         }
         let mut followed = lock(&self.followed);
         if self.grace_at.take_if(|at| *at <= now).is_some() {
@@ -272,9 +289,10 @@ impl FollowedServer {
         followed.tell();
     }
 
-    fn count(&mut self, now: Instant, is_waiting: bool, is_late: bool) {
+    /// Whether anything counts that did not before.
+    fn count(&mut self, now: Instant, is_waiting: bool, is_late: bool) -> bool {
         if self.again_at.is_some_and(|at| now < at) {
-            return;
+            return false;
         }
         // At first it is all that there is, or some of it.
         if is_waiting && self.stage == Stage::Asks {
@@ -282,17 +300,17 @@ impl FollowedServer {
             if is_late && !self.gathered.is_empty() {
                 lock(&self.followed).follower.begun(ALL, &self.gathered.begin(), now);
             }
-            return;
+            return true;
         }
         // That it is still so, only the control plane can say.
         if self.again_at.is_some() && !self.is_said_again(now) {
             self.again_at = Some(now + LOOKED);
-            return;
+            return false;
         }
         let mut followed = lock(&self.followed);
         let next = match (self.stage, self.again_at) {
             (Stage::Follows, None) => match self.gathered.changes() {
-                changes if changes.is_empty() => return,
+                changes if changes.is_empty() => return false,
                 changes => followed.follower.told(ALL, &changes, now),
             },
             (..) => followed.follower.listed(ALL, self.gathered.all(), now),
@@ -304,6 +322,7 @@ impl FollowedServer {
                 self.gathered.count();
             }
         }
+        true
     }
 
     /// Whether all that there is was said, by who answers for as long as a removal is held: on a stream that is only open nobody says

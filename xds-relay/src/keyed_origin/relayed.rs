@@ -1,7 +1,7 @@
 //! Who is told what an origin has, and how it is: the relay.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use xdstp_client::federation::Held;
 
@@ -11,6 +11,9 @@ use super::standing::Standing;
 use crate::config::Origin;
 use crate::metrics::KeyedMetrics;
 use crate::relay_core::{RelayCore, Trouble};
+
+/// How often it is logged that something changed.
+const LOGGED: Duration = Duration::from_secs(60);
 
 /// Whom it is told.
 pub(crate) trait Told: Send + 'static {
@@ -77,6 +80,9 @@ pub(crate) struct Relayed {
     /// Nothing but values was.
     was_of_values: bool,
     is_known: bool,
+    /// When it was logged last that something changed, and how often it did since.
+    logged_at: Option<Instant>,
+    unlogged: u64,
     /// It was said that it is served what was known before a restart.
     is_remembered: bool,
 }
@@ -103,7 +109,22 @@ impl Relayed {
             said: None,
             was_of_values: true,
             is_known: false,
+            logged_at: None,
+            unlogged: 0,
             is_remembered: false,
+        }
+    }
+}
+
+impl Relayed {
+    /// Endpoints change all the time.
+    fn log_change(&mut self, resources: usize) {
+        let (now, keeper) = (Instant::now(), self.keeper);
+        self.unlogged += 1;
+        if self.logged_at.is_none_or(|at| now.saturating_duration_since(at) >= LOGGED) {
+            let changes = std::mem::take(&mut self.unlogged);
+            tracing::info!(origin = %self.name, resources, changes, "what is in {keeper} changed");
+            self.logged_at = Some(now);
         }
     }
 }
@@ -112,7 +133,7 @@ impl Told for Relayed {
     fn content(&mut self, held: Vec<Held>) {
         let (resources, keeper) = (held.len(), self.keeper);
         match self.is_known {
-            true => tracing::info!(origin = %self.name, resources, "what is in {keeper} changed"),
+            true => self.log_change(resources),
             false => tracing::info!(origin = %self.name, resources, "it is read from {keeper}"),
         }
         self.is_known = true;
@@ -197,5 +218,19 @@ mod tests {
         let told = core.status(since + std::time::Duration::from_secs(300)).origins[0].hint.clone();
         let words = "a value is refused: k1: no; its last good value counts (refused for 5m)";
         assert_eq!(told.as_deref(), Some(words));
+    }
+
+    #[tokio::test]
+    async fn of_what_changes_all_the_time_there_is_a_line_a_minute() {
+        let config = Config::parse("relay.yaml", "origins: [{ name: kv, server: 'a:1' }]").unwrap();
+        let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
+        let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
+        let metrics = core.metrics().etcd("kv");
+        let mut relayed = Relayed::new(core, (0, &config.origins[0]), "etcd", metrics);
+        let mut lines = || logged(|| relayed.content(Vec::new())).len();
+        assert_eq!([lines(), lines(), lines(), lines()], [1, 1, 0, 0]);
+        relayed.logged_at = None;
+        let lines = logged(|| relayed.content(Vec::new()));
+        assert!(lines.len() == 1 && lines[0].contains("changes=3"), "{lines:?}");
     }
 }
