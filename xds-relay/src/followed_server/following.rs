@@ -1,5 +1,6 @@
 //! The origins of a configuration that are control planes which are followed, each by a thread.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 use std::thread;
@@ -10,6 +11,7 @@ use tokio::runtime::Handle;
 use super::server::FollowedServer;
 use crate::config::Config;
 use crate::error::Error;
+use crate::keyed_origin::{Followed, Read, Told};
 use crate::lock::lock;
 use crate::relay_core::RelayCore;
 
@@ -91,12 +93,46 @@ pub(crate) fn follow_all(config: &Config, core: &Arc<RelayCore>) -> Result<Vec<F
 
 fn run(mut server: FollowedServer, bell: &Bell, runtime: &Handle) {
     let _entered = runtime.enter();
-    loop {
-        server.poll(Instant::now());
-        let at = server.poll_timeout().map(|at| at.saturating_duration_since(Instant::now()));
-        // In this order: what comes meanwhile has rung.
-        if !(bell.wait(at.map_or(LONGEST, |at| at.min(LONGEST))) && bell.rest(TOGETHER)) {
-            return;
+    let followed = server.followed();
+    guarded(&followed, || {
+        loop {
+            server.poll(Instant::now());
+            let at = server.poll_timeout().map(|at| at.saturating_duration_since(Instant::now()));
+            // In this order: what comes meanwhile has rung.
+            if !(bell.wait(at.map_or(LONGEST, |at| at.min(LONGEST))) && bell.rest(TOGETHER)) {
+                return;
+            }
         }
+    });
+}
+
+/// A fault of whoever follows ends that, and it is said.
+fn guarded<R: Read, T: Told>(followed: &Mutex<Followed<R, T>>, follow: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(follow)).is_err() {
+        lock(followed).lost("it is followed no more: a fault of the relay, which the log has".to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::etcd_origin::Reader;
+    use crate::file_origin::{Descriptors, Served};
+    use crate::keyed_origin::testing::Heard;
+    use crate::keyed_origin::{Contents, Follower, Teller};
+
+    #[test]
+    fn that_it_is_followed_no_more_is_said() {
+        let (told, heard) = channel();
+        let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
+        let follower = Follower::new(Contents::new(reader), [""]);
+        let followed = Mutex::new(Followed::new(follower, Teller::new(told, "the control plane")));
+        guarded(&followed, || {});
+        assert_eq!(heard.try_iter().count(), 0);
+        guarded(&followed, || panic!("a fault"));
+        let said = |heard: &Heard| matches!(heard, Heard::Trouble(Some(words)) if words.contains("followed no more"));
+        assert!(heard.try_iter().any(|heard| said(&heard)));
     }
 }

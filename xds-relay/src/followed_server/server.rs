@@ -167,6 +167,11 @@ impl FollowedServer {
         }))
     }
 
+    /// What is known of it.
+    pub(super) fn followed(&self) -> Arc<Mutex<Followed<Reader, Relayed>>> {
+        self.followed.clone()
+    }
+
     /// Does what is to be done. Whether anything was.
     pub fn poll(&mut self, now: Instant) -> bool {
         match self.stage {
