@@ -875,3 +875,19 @@ fn what_is_refused_of_what_nothing_refers_to_any_more_is_nobody_s_trouble() {
         assert_eq!(mesh.trouble(), None, "{protocol:?}");
     }
 }
+
+#[test]
+fn what_is_in_no_release_does_not_put_one_off() {
+    let mut mesh = Mesh::new(SOTW);
+    let (stages, store) = (Stages::new([]), Arc::<Memory>::default());
+    mesh.world.relays[0].core.roll_out(Rollout::new(None, stages), store, mesh.world.now).unwrap();
+    mesh.fill();
+    mesh.world.advance(2 * SILENCE);
+    let client = mesh.client("c");
+    mesh.put(CLUSTERS, "a", eds_cluster("a", "2"));
+    for body in 2..8 {
+        mesh.put(ENDPOINTS, "a", frame(ENDPOINTS, "a", &body.to_string()));
+        mesh.changed();
+    }
+    assert_eq!(mesh.held(client), "l@1 | r@1 | a@2 b@1 | a@7 b@1");
+}
