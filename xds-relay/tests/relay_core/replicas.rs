@@ -121,6 +121,33 @@ fn another_relay_takes_over_and_whoever_published_before_writes_nothing_more() {
 }
 
 #[test]
+fn what_is_in_no_release_makes_no_news_of_what_is_late() {
+    let mut relays = Replicas::new(2, |_| {});
+    relays.set(&["a@1"]);
+    let clients = [0, 1].map(|relay| relays.node(relay, &format!("c{relay}"), "canary"));
+    relays.advance(5);
+    let first = relays.publisher();
+    let late = 1 - first;
+    relays.set_at(first, &["a@2"]);
+    relays.advance(10);
+    assert_eq!(relays.held(clients), ["a@2"; 2]);
+    relays.cut_off(first, true);
+    relays.expire();
+    relays.advance(5);
+    assert_eq!(relays.publisher(), late);
+    for body in ["1", "2", "3"] {
+        let files = vec![file(CLUSTERS, "a", "1"), file(ENDPOINTS, "a", body)];
+        let now = relays.world.now;
+        relays.world.relays[late].core.set_files(0, files, now);
+        relays.advance(5);
+    }
+    assert_eq!(relays.held(clients)[late], "a@2");
+    relays.set_at(late, &["a@3"]);
+    relays.advance(10);
+    assert_eq!(relays.held(clients)[late], "a@3");
+}
+
+#[test]
 fn who_is_cut_off_serves_what_there_was_and_catches_up() {
     let mut relays = Replicas::new(2, |_| {});
     relays.set(&["a@1"]);
