@@ -221,8 +221,8 @@ impl FollowedServer {
             self.remember();
         }
         while self.ask() && self.hear() {}
-        if self.ask_again() {
-            self.hear();
+        if self.ask_again() && self.hear() {
+            while self.ask() && self.hear() {}
         }
     }
 

@@ -7,7 +7,7 @@ use xds_relay::releases::{Act, By, Order, Progress, Stages, Threshold, Transitio
 use xds_relay::state::{Op, Store as _};
 
 use crate::support::replicas::Replicas;
-use crate::support::{DELTA, SECOND, SOTW};
+use crate::support::{CLUSTERS, DELTA, ENDPOINTS, SECOND, SOTW, file};
 
 #[test]
 fn one_relay_publishes_and_all_serve_the_same_stage() {
