@@ -489,7 +489,7 @@ fn the_next_server_is_asked_while_the_first_is_away() {
         let mut mesh = Mesh { world };
         mesh.fill();
         mesh.world.set_up(0, false);
-        mesh.world.advance(3 * SILENCE);
+        mesh.world.advance(2 * SILENCE);
         let client = mesh.client("c");
         assert_eq!(mesh.held(client), "l@1 | r@1 | a@1 b@1 | a@1 b@1", "{protocol:?}");
         assert_eq!(mesh.trouble(), None);
@@ -713,7 +713,7 @@ fn what_goes_before_all_was_said_stays_and_is_held_with_all_else() {
     assert_eq!(mesh.world.clients[client].held(CLUSTERS).len(), 16);
     mesh.world.between = None;
     mesh.world.set_up(0, true);
-    mesh.world.advance(3 * SILENCE);
+    mesh.world.advance(2 * SILENCE);
     assert_eq!(mesh.world.clients[client].held(CLUSTERS).len(), 16);
     assert!(mesh.trouble().unwrap().contains("14 resources are gone at once"), "{:?}", mesh.trouble());
     mesh.world.advance(60 * SECOND);
