@@ -257,7 +257,7 @@ mod tests {
         let mut reasons: Vec<_> = reasons.iter().map(|of| format!("{}: {}", of.name, of.reason)).collect();
         reasons.sort();
         assert!(reasons[0].starts_with("b: a resource with the name `z` inside"), "{reasons:?}");
-        assert!(reasons[1].starts_with("c: what is in it is no envoy.config.cluster.v3.Cluster"), "{reasons:?}");
+        assert!(reasons[1].starts_with("c: value: what is in it is no envoy.config.cluster.v3.Cluster"), "{reasons:?}");
         assert_eq!((reasons.len(), std::mem::take(&mut *lock(&taken))), (2, vec!["a".to_owned()]));
         assert_eq!(judge.news().values().filter(|value| value.is_some()).count(), 2);
         let verdict = reading.update(Instant::now(), update(&[("c", b"\x0a\x01c")]));
