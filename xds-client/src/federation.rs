@@ -147,9 +147,9 @@ pub(crate) use self::listed::{Entry, Listed};
 #[cfg(feature = "state")]
 pub(crate) use self::lock::lock;
 pub use self::loop_guard::{Behind, LoopGuard};
+pub use self::markers::is_marker;
 pub use self::node_group::{NodeGroup, towards_origin};
 pub use self::observer::{Observer, Reached};
-pub use self::markers::is_marker;
 pub use self::origin::{ByNode, Held, Origin, Speaker};
 pub use self::part::{Part, View};
 pub use self::realm::Authorities;

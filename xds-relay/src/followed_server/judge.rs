@@ -203,8 +203,8 @@ impl Consumer for Reading {
 
 #[cfg(test)]
 mod tests {
-    use xds_transport::client::{Event, Interest, Stream};
     use xds_transport::Protocol;
+    use xds_transport::client::{Event, Interest, Stream};
 
     use super::*;
     use crate::file_origin::{Descriptors, Served};

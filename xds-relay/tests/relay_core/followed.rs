@@ -629,7 +629,10 @@ fn an_error_that_passes_does_not_say_that_a_name_is_not_there_and_any_other_does
         mesh.world.advance(60 * SECOND);
         assert_eq!(mesh.held(client), "l@1 | r@1 | a@1 b@1 | a@1 b@1", "{protocol:?}");
         let trouble = mesh.trouble().unwrap();
-        assert!(trouble.contains("it has not said what envoy.config.route.v3.RouteConfiguration `late` is"), "{trouble}");
+        assert!(
+            trouble.contains("it has not said what envoy.config.route.v3.RouteConfiguration `late` is"),
+            "{trouble}"
+        );
         mesh.world.fail(0, ROUTES, "late", 7, "not yours");
         mesh.world.advance(SECOND);
         assert_eq!(mesh.held(client), "l@2 |  | a@1 b@1 | a@1 b@1", "{protocol:?}");
@@ -777,7 +780,8 @@ fn what_refers_to_what_never_was_good_stays_as_it_was_over_a_restart() {
 fn a_name_that_is_followed_and_late_is_not_said_to_be_gone() {
     const NAME: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/x";
     for protocol in BOTH {
-        let text = text(protocol).replace("follow: {}", &format!("authorities: [a], follow: {{ collections: ['{NAME}'] }}"));
+        let text =
+            text(protocol).replace("follow: {}", &format!("authorities: [a], follow: {{ collections: ['{NAME}'] }}"));
         let (mut mesh, store) = (Mesh::new(protocol), Memory::default());
         mesh.world.restart(0, &text, store.clone());
         mesh.put(CLUSTERS, NAME, frame(CLUSTERS, NAME, "1"));
@@ -791,7 +795,10 @@ fn a_name_that_is_followed_and_late_is_not_said_to_be_gone() {
         mesh.world.advance(60 * SECOND);
         assert_eq!(mesh.world.clients[client].held(CLUSTERS), [format!("{NAME}@1")], "{protocol:?}");
         let trouble = mesh.trouble().unwrap();
-        assert!(trouble.contains(&format!("it has not said what envoy.config.cluster.v3.Cluster `{NAME}` is")), "{trouble}");
+        assert!(
+            trouble.contains(&format!("it has not said what envoy.config.cluster.v3.Cluster `{NAME}` is")),
+            "{trouble}"
+        );
         mesh.world.origins[0].silent = false;
         mesh.put(CLUSTERS, NAME, frame(CLUSTERS, NAME, "2"));
         mesh.world.advance(SILENCE);

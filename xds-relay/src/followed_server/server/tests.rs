@@ -43,7 +43,10 @@ async fn one_that_has_too_much_is_asked_for_nothing_for_a_while_and_then_anew() 
     }
     server.poll(now + LOOKED);
     let until = now + LOOKED + RESTS;
-    assert_eq!((server.stage, server.subscribers.len(), server.poll_timeout()), (Stage::Rests { until }, 0, Some(until)));
+    assert_eq!(
+        (server.stage, server.subscribers.len(), server.poll_timeout()),
+        (Stage::Rests { until }, 0, Some(until))
+    );
     let trouble = core.status(now).origins[0].clone();
     let trouble = trouble.last_error.or(trouble.hint).unwrap();
     assert!(trouble.contains("it has more than 1 resources"), "{trouble}");
