@@ -215,7 +215,7 @@ mod tests {
         let since = Instant::now();
         let instead = Instead { since, last_good: Some("its last good value counts".to_owned()) };
         relayed.standing(&Standing { instead: Some(instead), ..refused(None, 1) });
-        let told = core.status(since + std::time::Duration::from_secs(300)).origins[0].hint.clone();
+        let told = core.status(since + Duration::from_secs(300)).origins[0].hint.clone();
         let words = "a value is refused: k1: no; its last good value counts (refused for 5m)";
         assert_eq!(told.as_deref(), Some(words));
     }
