@@ -16,6 +16,7 @@ use super::shown::shown;
 
 /// Of how many values of one change it is logged why they are refused.
 pub(super) const SAID: usize = 20;
+
 /// What is done to a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
@@ -332,9 +333,8 @@ impl<R: Read> Contents<R> {
         let contested: usize =
             self.contested.iter().filter_map(|name| self.of_name.get(name)).map(|places| places.len() - 1).sum();
         let count = self.refused + contested as u64;
-        if self.refused > 0 {
-            let first = self.by_key.iter().find_map(|(key, slot)| Some((key, slot.refused.as_ref()?)));
-            return (count, first.map(|(key, refusal)| format!("{}: {}", self.reader.shown_key(key), refusal.why)));
+        if let Some((key, _, refusal)) = self.first_refused() {
+            return (count, Some(format!("{}: {}", self.reader.shown_key(key), refusal.why)));
         }
         let first = self.contested.first().and_then(|name| {
             let mut places = self.of_name.get(name)?.iter().map(|(_, key)| self.reader.shown_key(key));
@@ -346,9 +346,14 @@ impl<R: Read> Contents<R> {
 
     /// What there is instead of the first value that is refused.
     pub(crate) fn instead(&self) -> Option<Instead> {
-        let mut refused = self.by_key.iter().filter_map(|(key, slot)| Some((key, slot, slot.refused.as_ref()?)));
-        let (key, slot, refusal) = refused.next()?;
+        let (key, slot, refusal) = self.first_refused()?;
         Some(Instead { since: refusal.since, last_good: self.last_good(key, slot) })
+    }
+
+    /// Looked for only where there is one: mostly none is, of however many keys.
+    fn first_refused(&self) -> Option<(&String, &Slot, &Refusal)> {
+        let mut all = self.by_key.iter();
+        (self.refused > 0).then(|| all.find_map(|(key, slot)| Some((key, slot, slot.refused.as_ref()?))))?
     }
 
     /// All that is served.
