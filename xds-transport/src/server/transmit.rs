@@ -98,7 +98,7 @@ impl Transmit {
             self.remaining -= body.bytes.len();
             return Some(mem::take(&mut body.bytes));
         }
-        let mut chunk = BytesMut::with_capacity((prefix.len() + self.remaining).min(CHUNK));
+        let mut chunk = Vec::with_capacity((prefix.len() + self.remaining).min(CHUNK));
         chunk.extend_from_slice(prefix);
         loop {
             let body = self.bodies.get_mut(self.gone);
@@ -116,7 +116,7 @@ impl Transmit {
             self.gone += 1;
         }
         self.remaining -= chunk.len() - prefix.len();
-        Some(chunk.freeze())
+        Some(chunk.into())
     }
 
     /// The whole of what is left, in one buffer.
@@ -141,7 +141,9 @@ impl Transmit {
         let length = frame.encoded_len(name, version, ttl);
         // Room for this head and for the fields of the response that follow the last one.
         let head = length - frame.any().len() + TAIL;
-        if self.heads.capacity() - self.heads.len() < head {
+        if self.heads.is_empty() {
+            self.heads = Vec::with_capacity(head);
+        } else if self.heads.capacity() - self.heads.len() < head {
             // Of many, what was written is seldom moved.
             self.heads.reserve(head.max(3 * self.heads.len()));
         }

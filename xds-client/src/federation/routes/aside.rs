@@ -31,6 +31,11 @@ impl Aside {
         self.contested.len() + self.stubs.len()
     }
 
+    /// Whether everything was passed on.
+    pub(super) fn is_empty(&self) -> bool {
+        self.noted() == 0 && self.served.is_empty()
+    }
+
     /// Whether as many of a kind wait as may.
     pub(super) fn is_full(&self) -> bool {
         self.contested.len() >= MAX_NOTED || self.stubs.len() >= MAX_NOTED

@@ -106,6 +106,25 @@ impl Routes {
         if pulled.answered {
             self.view.served.store(true, Ordering::Relaxed);
         }
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return (pulled, false) };
+        if aside.is_empty() && !subscriber.has_contested() {
+            subscriber.asks_again &= pulled.more;
+            return (pulled, false);
+        }
+        let again = self.settle(id, removals, said, aside, &mut pulled, visitor);
+        (pulled, again)
+    }
+
+    /// Settles what a round has set aside. Whether another is due, though the visitor has not enough.
+    fn settle(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        said: &mut Said,
+        aside: Aside,
+        pulled: &mut Pulled,
+        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+    ) -> bool {
         let full = aside.is_full();
         let Aside { contested, mut stubs, served } = aside;
         if !served.is_empty() {
@@ -126,9 +145,9 @@ impl Routes {
             pulled.more = true;
             self.waker.wake_by_ref();
         } else if fetches {
-            pulled = self.pull_private_parts(id, removals, pulled, visitor);
+            *pulled = self.pull_private_parts(id, removals, *pulled, visitor);
         }
-        (pulled, full && !enough)
+        full && !enough
     }
 
     /// Visits what is new of each part, but for what is to be set aside. None where there is no such subscriber.

@@ -37,6 +37,9 @@ pub(super) async fn answer(
     }
 }
 
+/// So much room is kept at most for who waits for it, in bytes: others on his connection wait, too.
+const ASKED: usize = 16 * 1024;
+
 /// A body that is written as its client takes it. It is asked for one chunk though there is no room yet: its end takes none, and
 /// what bounds a call is in its body. And nobody has room kept for him before he has something to say: that would be missing from
 /// the window of the connection, of which some clients give none before all of it was used.
@@ -100,9 +103,10 @@ impl Writing {
         ControlFlow::Break(())
     }
 
-    /// Room for a byte is room for a chunk: the rest is copied out.
+    /// Room for a byte is room for a chunk: the rest is copied out. It is asked for at once, or `h2` would look for it once more.
     fn has_room(&mut self) -> bool {
-        self.doorbell.unheard(|| self.stream.reserve_capacity(1));
+        let asked = self.said.as_ref().map_or(0, |(data, _)| data.len().min(ASKED));
+        self.doorbell.unheard(|| self.stream.reserve_capacity(asked));
         self.stream.capacity() > 0
     }
 }

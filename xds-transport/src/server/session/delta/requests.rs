@@ -136,19 +136,19 @@ impl Delta {
         source: &mut impl Source,
     ) -> Vec<ResourceName> {
         let Self { unacked, subscriber, .. } = self;
-        let answered = unacked.answered(nonce);
-        let count = answered.len();
+        let count = unacked.answered(nonce);
         let mut left_before = Vec::new();
         if count == 0 {
             return left_before;
         }
         let mut last = (0, now);
-        for (position, Sent { nonce, at, resources, puts, left }) in answered.enumerate() {
+        for behind in (0..count).rev() {
+            let Some(Sent { nonce, at, resources, puts, left }) = unacked.take() else { break };
             last = (nonce, at);
             if !left.is_empty() {
                 left_before.extend(left);
             }
-            let error = error.filter(|_| position + 1 == count);
+            let error = error.filter(|_| behind == 0);
             subscriber.tell(nonce, error, &puts, source);
             if error.is_some() {
                 subscriber.refreshes.refused(now, nonce, resources);

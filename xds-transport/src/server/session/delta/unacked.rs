@@ -50,11 +50,20 @@ impl Unacked {
         self.sent.push_back(Sent { nonce, at, resources, puts: names, left: Vec::new() });
     }
 
-    /// Rule 22: an ACK or NACK of a response answers those before it too. The last of these is the one with the nonce.
-    pub(crate) fn answered(&mut self, nonce: &str) -> impl ExactSizeIterator<Item = Sent> {
-        let position = self.sent.iter().position(|sent| nonce::is(nonce, sent.nonce));
+    /// Rule 22: an ACK or NACK of a response answers those before it too. So many are to be [taken](Self::take) now; the last of
+    /// these is the one with the nonce.
+    pub(crate) fn answered(&mut self, nonce: &str) -> usize {
+        let is_it = |sent: &Sent| nonce::is(nonce, sent.nonce);
+        // Mostly there is but one.
+        let position = if self.sent.front().is_some_and(is_it) { Some(0) } else { self.sent.iter().position(is_it) };
         self.crossed &= position.is_none_or(|position| position + 1 < self.sent.len());
-        self.sent.drain(..position.map_or(0, |position| position + 1))
+        position.map_or(0, |position| position + 1)
+    }
+
+    /// The oldest.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<Sent> {
+        self.sent.pop_front()
     }
 
     /// A request answers responses of which the client had left these before. What else it asks for it may have wanted since
