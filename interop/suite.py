@@ -37,6 +37,7 @@ class Peers:
     example: Path | None
     plane: Path | None
     browser: Path | None
+    dynamic: Path | None
 
 
 def main():
@@ -60,13 +61,15 @@ def main():
     example = built(options.example, "examples/watch") if programs else None
     plane = any(case.scenario.needs_plane for case in chosen)
     plane = built(options.plane, "examples/control_plane") if plane else None
+    clocks = any(case.scenario.needs_clocks for case in chosen)
+    dynamic = built(options.dynamic, "xds-relay", ("debug",)) if clocks else None
     if not chosen:
         print("no such test; --list shows them", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     started, passed = time.monotonic(), set()
     try:
-        run_all(chosen, Peers(relay, tool, example, plane, options.browser), passed)
+        run_all(chosen, Peers(relay, tool, example, plane, options.browser, dynamic), passed)
     except KeyboardInterrupt:
         print("interrupted")
     finally:
@@ -85,6 +88,7 @@ def arguments():
     parser.add_argument("--tool", type=Path, help="the tool `xds` (default: as the relay)")
     parser.add_argument("--example", type=Path, help="the example `watch` of xdstp-client (default: as the relay)")
     parser.add_argument("--plane", type=Path, help="the example `control_plane` of xds-transport, with `node_groups` beside it (default: as the relay)")
+    parser.add_argument("--dynamic", type=Path, help="a build of the relay that is not static, for clocks that are wrong (default: the workspace's debug build)")
     parser.add_argument("--browser", type=Path, help="a Chromium, for the tests that look at pages; pictures: pictures/")
     parser.add_argument("--with-node", action="store_true", help="fail where there is no Node, whose tests are left out otherwise")
     parser.add_argument("--direct", action="store_true", help="no relay: clients face the origin, to check the suite")
@@ -110,10 +114,10 @@ def matches(case, names):
     return any(name in case.name for name in names)
 
 
-def built(given, name):
+def built(given, name, profiles=("release", "debug")):
     """A program to test: the one that is named, or what the workspace built, release first."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target"))
-    candidates = [given] if given else [target / profile / name for profile in ("release", "debug")]
+    candidates = [given] if given else [target / profile / name for profile in profiles]
     for candidate in candidates:
         if candidate.is_file():
             return candidate.resolve()
@@ -167,6 +171,7 @@ def run_one(case, peers, passed, printing):
     bed = Bed(folder, peers.relay)
     bed.browser_binary, bed.pictures = peers.browser, PICTURES
     bed.tool_binary, bed.example_binary, bed.plane_binary = peers.tool, peers.example, peers.plane
+    bed.dynamic_binary = peers.dynamic
     started, failure = time.monotonic(), None
     try:
         case.run(bed)

@@ -3,6 +3,7 @@
 from harness.backends import GrpcBackend, HttpBackend
 from harness.browser import Browser
 from harness.cable import Cable
+from harness.clock import clock
 from harness.envoy import Envoy
 from harness.grpc_client import C_CORE, GrpcClient
 from harness.grpc_js import GrpcJs
@@ -29,6 +30,7 @@ class Bed:
         self.relay = None
         self.browser_binary, self.pictures = None, None
         self.tool_binary, self.example_binary, self.plane_binary = None, None, None
+        self.dynamic_binary = None
         self.cleanups = []
 
     def close(self):
@@ -51,10 +53,11 @@ class Bed:
             return origin.port
         return self.start_relay([upstream(origin, protocol, port=port)], **settings).port
 
-    def start_relay(self, origins, name="relay", **settings):
-        """A running relay; the first origin is the default one."""
+    def start_relay(self, origins, name="relay", ahead=0, **settings):
+        """A running relay; the first origin is the default one. Its clock may be so many seconds ahead."""
         configuration = {"origins": origins, "default_origin": origins[0]["name"], **settings}
-        self.relay = self.started(Relay(self.relay_binary, self.folder, configuration, name=name))
+        binary, environment = (self.dynamic_binary, clock(ahead)) if ahead else (self.relay_binary, None)
+        self.relay = self.started(Relay(binary, self.folder, configuration, name=name, environment=environment))
         return self.relay
 
     def envoy(

@@ -16,7 +16,7 @@ class Scenario:
     """A test function with its cases. `alone` keeps other tests away while it runs: it measures time, or it needs
     fixed ports. `waits` says that it mostly waits, so that many of its kind may go beside the others. `needs_browser`
     leaves it out where there is none, and so does `needs_node`, which is told. `needs_programs` has the tool and the example of the client library there,
-    `needs_plane` the example of a control plane."""
+    `needs_plane` the example of a control plane, `needs_clocks` a relay whose clock can be wrong."""
 
     function: object
     cases: dict = field(default_factory=dict)
@@ -27,6 +27,7 @@ class Scenario:
     needs_programs: bool = False
     needs_plane: bool = False
     needs_node: bool = False
+    needs_clocks: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,13 @@ def scenario(
     needs_programs=False,
     needs_plane=False,
     needs_node=False,
+    needs_clocks=False,
     **cases,
 ):
     """Registers a test; it is run for every combination of the given values of its arguments."""
 
     def register(function):
-        needs = (needs_browser, needs_programs, needs_plane, needs_node)
+        needs = (needs_browser, needs_programs, needs_plane, needs_node, needs_clocks)
         SCENARIOS.append(Scenario(function, cases, needs_relay, alone, waits, *needs))
         return function
 

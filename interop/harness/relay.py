@@ -13,10 +13,10 @@ from harness.processes import Process, free_port
 class Relay:
     """The relay's binary with one configuration."""
 
-    def __init__(self, binary, folder, configuration, arguments=None, listen=None, admin=None, name="relay"):
+    def __init__(self, binary, folder, configuration, arguments=None, listen=None, admin=None, name="relay", environment=None):
         self.port, self.admin = listen or free_port(), admin or free_port()
         self.address = f"127.0.0.1:{self.port}"
-        self.binary, self.name = binary, name
+        self.binary, self.name, self.environment = binary, name, environment or {}
         self.file = folder / f"{name}.yaml"
         self.log = folder / f"{name}.log"
         self.arguments = ["--config", self.file] if arguments is None else arguments
@@ -29,7 +29,7 @@ class Relay:
 
     def start(self):
         """Starts and waits until it says that it is healthy."""
-        environment = {"XDS_RELAY_LOG": "info,xds_relay=debug,xdstp_client=debug", "RUST_BACKTRACE": "1"} | os.environ
+        environment = {"XDS_RELAY_LOG": "info,xds_relay=debug,xdstp_client=debug", "RUST_BACKTRACE": "1"} | os.environ | self.environment
         self.process = Process(self.name, [self.binary, *self.arguments], self.log, environment)
         until("the relay is healthy", self.healthy)
 

@@ -23,10 +23,11 @@ PREFIX, KEYS = "fleet/", "mesh/"
 
 class Fleet:
     """Relays of the same files, or the same keys, and of the same etcd; and clients at them that take requests all the time:
-    Envoys, of old-style names, and one of gRPC at each relay, of an authority's. With `secured` etcd wants certificates and passwords."""
+    Envoys, of old-style names, and one of gRPC at each relay, of an authority's. With `secured` etcd wants certificates and passwords.
+    `holds` says how long the stages last, and `ahead` by how many seconds the clock of each relay is."""
 
-    def __init__(self, bed, members=3, relays=2, origin="files", secured=False):
-        self.bed = bed
+    def __init__(self, bed, members=3, relays=2, origin="files", secured=False, holds=(HOLD, HOLD), ahead=()):
+        self.bed, self.holds, self.ahead = bed, holds, dict(enumerate(ahead))
         self.files = Files(bed.folder, "files", Authority("ours"), "etcd", "client") if secured else None
         self.etcd = bed.started(Etcd(bed.folder, members, self.files))
         self.cables = [[bed.cable(client) for client, _ in self.etcd.ports] for _ in range(relays)]
@@ -63,7 +64,8 @@ class Fleet:
 
     def relay(self, at):
         """A running relay that releases to canaries first."""
-        stages = [{"match": {"cluster": "canary"}, "hold": HOLD}, {"percent": 100, "hold": HOLD}]
+        canaries, all_of_them = self.holds
+        stages = [{"match": {"cluster": "canary"}, "hold": canaries}, {"percent": 100, "hold": all_of_them}]
         sockets = tempfile.TemporaryDirectory()
         self.bed.cleanups.append(sockets.cleanup)
         shared = {"endpoints": [f"127.0.0.1:{cable.port}" for cable in self.cables[at]], "prefix": PREFIX}
@@ -80,6 +82,7 @@ class Fleet:
             rollout=[{"scope": scope, "settle": "200ms", "stages": stages} for scope in SCOPES],
             state={"path": f"state-{at}", "etcd": shared},
             orders=f"unix:{sockets.name}/orders",
+            ahead=self.ahead.get(at, 0),
         )
 
     def envoy(self, at, node, cluster="mesh"):

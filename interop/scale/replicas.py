@@ -12,6 +12,8 @@ from scale.fleet import Fleet, have, revision
 TAKES_OVER = 5.0
 # For how long one is cut off from etcd: for many leases.
 CUT_OFF = 61
+# How long canaries have what is new by themselves, where that is to be seen, in seconds.
+CANARIES = 15
 
 
 def serving(bed, **how):
@@ -231,3 +233,44 @@ def what_etcd_has_forgotten_is_read_anew(bed):
     have(5, envoys)
     fleet.agree(within=30)
     fleet.nothing_was_taken()
+
+
+@scenario(ahead=(3600, -3600), needs_relay=True, needs_programs=True, needs_clocks=True, waits=True)
+def a_clock_that_is_wrong_makes_no_stage_shorter_or_longer(bed, ahead):
+    """The clock of one relay is an hour ahead, or behind. Both publish in turn, and each goes on once with a stage that the other began
+    and did not end."""
+    fleet, canaries = serving(bed, holds=(f"{CANARIES}s", "1s"), ahead=(ahead, 0))
+    others = [fleet.envoy(at, f"other-{at}") for at in range(2)]
+    have(1, others)
+    for number in (2, 3):
+        since = time.monotonic()
+        fleet.write(2 * number)
+        have(2 * number, canaries)
+        lasts(fleet, others, 2 * number, since)
+
+        fleet.write(2 * number + 1)
+        have(2 * number + 1, canaries)
+        gone = fleet.publisher()
+        for client in [client for client, cable in fleet.leads.items() if cable.to_port == fleet.relays[gone].port]:
+            fleet.move(client, 1 - gone)
+        since = time.monotonic()
+        fleet.relays[gone].kill()
+        takes_over(fleet, 1 - gone)
+        lasts(fleet, others, 2 * number + 1, since, told_by=1 - gone)
+        fleet.relays[gone].start()
+        fleet.agree(within=30)
+        for at, client in enumerate((*canaries, *others)):
+            fleet.move(client, at % 2)
+    fleet.order(0, "freeze")
+    until("the freeze holds on both", lambda: all(fleet.told(at).get("frozen") for at in range(2)), within=30)
+    fleet.order(1, "unfreeze")
+    fleet.agree()
+    fleet.nothing_was_taken()
+
+
+def lasts(fleet, others, number, since, told_by=0):
+    """All others get it when canaries have had it for as long as they are to, and then it is stable."""
+    have(number, others)
+    took = time.monotonic() - since
+    check(took >= CANARIES, f"the stage lasted {took:.1f} s")
+    until("it is stable", lambda: not fleet.candidate(told_by), within=30)
