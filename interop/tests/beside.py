@@ -1,8 +1,13 @@
 """What a relay does beside discovery: it passes on load reports, and tells its health and what its clients have."""
 
+import queue
+import signal
+import threading
+
 import grpc
 from envoy.admin.v3 import config_dump_shared_pb2
 from envoy.service.status.v3 import csds_pb2, csds_pb2_grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from ads.types import CLUSTER, ENDPOINTS, LISTENER, ROUTE
 from harness.envoy import DELTA, SOTW, nothing_was_removed
@@ -28,6 +33,8 @@ LOOKED_AT = {
     "grpc_health_check": {},
 }
 ACKED, NACKED = (config_dump_shared_pb2.ClientResourceStatus.Value(status) for status in ("ACKED", "NACKED"))
+# As a whole, and what discovery is.
+SERVICES = ("", "envoy.service.discovery.v3.AggregatedDiscoveryService")
 HEALTHY = "cluster.relay.membership_healthy"
 
 
@@ -76,6 +83,49 @@ def loads_health_and_what_clients_have_are_told(bed, client):
     equal(rejected(relay_port, "grpc"), {}, "what gRPC rejects")
     equal((envoy.request(), caller.request()), ("proxied", "called"), "the backends that serve")
     nothing_was_removed(envoy)
+
+
+@scenario(needs_relay=True, waits=True)
+def grpcs_own_health_checking_is_told_how_the_relay_is(bed):
+    """By grpcio-health-checking: asked once and watched, of the relay as a whole and of its service; it hears at once of a drain."""
+    relay_port = bed.front(bed.origin([static_cluster("any")]), drain_delay="10s", drain="1s")
+    serving, not_serving = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
+    with grpc.insecure_channel(f"127.0.0.1:{relay_port}") as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        for service in SERVICES:
+            equal(stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=5).status, serving, f"that of {service!r}")
+        try:
+            stub.Check(health_pb2.HealthCheckRequest(service="of.another"), timeout=5)
+            check(False, "a service that it does not have has a status")
+        except grpc.RpcError as error:
+            equal(error.code(), grpc.StatusCode.NOT_FOUND, "of a service that it does not have")
+        watched = [watch(stub, service) for service in SERVICES]
+
+        def told(status, of):
+            equal([each.get(timeout=5) for each in watched], [status for _ in SERVICES], of)
+
+        told(serving, "what is told first")
+        for ready, status in (("false", not_serving), ("true", serving)):
+            get(bed.relay.admin, f"/ready/{ready}", method="POST")
+            told(status, f"what is told after /ready/{ready}")
+        bed.relay.process.child.send_signal(signal.SIGTERM)
+        told(not_serving, "what is told of a drain")
+
+
+def watch(stub, service):
+    """A queue of what is told of a service."""
+    told = queue.SimpleQueue()
+
+    def read():
+        try:
+            for response in stub.Watch(health_pb2.HealthCheckRequest(service=service)):
+                told.put(response.status)
+        except grpc.RpcError:
+            # The relay ends, or the channel does.
+            pass
+
+    threading.Thread(target=read, daemon=True).start()
+    return told
 
 
 def served(origin, node):
