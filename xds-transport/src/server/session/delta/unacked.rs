@@ -47,6 +47,10 @@ impl Unacked {
     pub(crate) fn push(&mut self, (nonce, at): (u64, Instant), resources: u32, mut names: Puts) {
         // It may stay for as long as a slow reader takes.
         names.give_back();
+        if self.sent.capacity() == 0 {
+            // Mostly there is one at a time, and a client that is idle keeps the room.
+            self.sent.reserve_exact(1);
+        }
         self.sent.push_back(Sent { nonce, at, resources, puts: names, left: Vec::new() });
     }
 
