@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::change_set::Removals;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, ListKey, SlotKey, Target};
-use crate::resource_error::Failed;
+use crate::resource_error::{Failed, ResourceError};
 use crate::subscribers::{Debt, Link, Names};
 
 impl<V> Cache<V> {
@@ -65,6 +65,57 @@ impl<V> Cache<V> {
             }
         }
         false
+    }
+
+    /// Visits the errors of the wildcard and of globs that a subscriber asks for, as far as it was told of them: they stand, whatever
+    /// it is sent that somebody asked for by its name.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals, Resource, ResourceError};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut cache = Cache::new(Options::default());
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.fail(&clusters, &"*".parse().unwrap(), ResourceError::new(ResourceError::PERMISSION_DENIED, "ask by name"));
+    /// let _ = edit.finish();
+    /// cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
+    /// cache.pull_errors(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
+    ///
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.put(&clusters, &"cart".parse().unwrap(), Resource::unversioned(7, ()));
+    /// let _ = edit.finish();
+    /// let pulled = cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
+    /// assert!(pulled.refused);
+    /// let mut refused = 0;
+    /// cache.visit_refusals(subscriber, &mut |name, _| refused += usize::from(name.as_str() == "*"));
+    /// assert_eq!(refused, 1);
+    /// ```
+    pub fn visit_refusals(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &ResourceError)) {
+        if !self.is_open(id) {
+            return;
+        }
+        let subscriber = &self.subscribers[id];
+        if self.store[subscriber.type_key].errors.is_empty() {
+            return;
+        }
+        for link in &subscriber.links {
+            if let Target::List(list) = self.subscribers[*link].target
+                && let Some((name, failure)) = self.store.refusal(list)
+                && self.subscribers.told_up_to(*link) >= failure.seq
+                && !subscriber.owed.owes(Debt::Error, name)
+            {
+                visitor(name, &failure.error);
+            }
+        }
+    }
+
+    /// Whether a link is to a collection that as a whole has an error.
+    pub(crate) fn is_of_refused(&self, link: LinkKey) -> bool {
+        matches!(self.subscribers[link].target, Target::List(list) if self.store.is_refused(list))
     }
 
     /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links

@@ -77,3 +77,60 @@ fn what_clients_hold_of_what_is_refused_from_now_on_stays() {
         }
     }
 }
+
+/// What comes because somebody asks for its name says nothing of the collection, and no more so to a relay that has it by the
+/// collection alone: whoever comes later is told as before.
+#[test]
+fn what_others_ask_for_by_name_is_no_answer_of_what_is_refused() {
+    for (hops, protocol, asked, member) in cases() {
+        let mut chain = Chain::new(&hops, "share_by: [cluster]");
+        chain.world.fail(0, CLUSTERS, asked, 7, "ask by name");
+        let named = chain.client(0, protocol, "named");
+        chain.world.subscribe(named, CLUSTERS, &[member]);
+        let first = chain.client(1, protocol, "first");
+        chain.world.subscribe(first, CLUSTERS, &[asked]);
+        chain.world.advance(LONG * SECOND);
+        for version in ["1", "2"] {
+            chain.world.put(0, CLUSTERS, member, version);
+            chain.world.advance(LONG * SECOND);
+            let there = [format!("{member}@{version}")];
+            for relay in [0, 1] {
+                let later = chain.client(relay, protocol, "later");
+                chain.world.subscribe(later, CLUSTERS, &[asked]);
+                chain.world.advance(LONG * SECOND);
+                let case = format!("{hops:?} {protocol:?} {asked} {version} at {relay}");
+                assert_eq!(errors(&mut chain, later, protocol), [format!("{asked}:7 ask by name")], "{case}");
+                for client in [named, first, later] {
+                    assert_eq!(chain.world.clients[client].held(CLUSTERS), there, "{case}");
+                }
+            }
+        }
+    }
+}
+
+/// That it is sent after all is told with what comes of it, from one relay to the next.
+#[test]
+fn what_is_refused_no_more_is_told_so_by_what_comes_of_it() {
+    for (hops, protocol, asked, member) in cases() {
+        let mut chain = Chain::new(&hops, "share_by: [cluster]");
+        chain.world.fail(0, CLUSTERS, asked, 7, "not yet");
+        let first = chain.client(1, protocol, "first");
+        chain.world.subscribe(first, CLUSTERS, &[asked]);
+        chain.world.advance(LONG * SECOND);
+        let case = format!("{hops:?} {protocol:?} {asked}");
+        assert_eq!(errors(&mut chain, first, protocol), [format!("{asked}:7 not yet")], "{case}");
+        let now = chain.world.now;
+        chain.world.origins[0].answered(now, CLUSTERS, asked);
+        chain.world.put(0, CLUSTERS, member, "1");
+        chain.world.advance(LONG * SECOND);
+        let later = [0, 1].map(|relay| chain.client(relay, protocol, "later"));
+        for client in later {
+            chain.world.subscribe(client, CLUSTERS, &[asked]);
+        }
+        chain.world.advance(LONG * SECOND);
+        for client in [first, later[0], later[1]] {
+            assert_eq!(chain.world.clients[client].held(CLUSTERS), [format!("{member}@1")], "{case}");
+            assert_eq!(errors(&mut chain, client, protocol), [""; 0], "{case}");
+        }
+    }
+}

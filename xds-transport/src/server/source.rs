@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xdstp_cache::{
-    Failed, Interest, Place, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
-    Visited,
+    Failed, Interest, Place, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl,
+    Unanswered, Version, Visited,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -166,6 +166,10 @@ pub trait Source {
         removals: Removals,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool;
+
+    /// Visits why collections are not sent that the subscriber asks for, as far as it was told of that: see
+    /// [`Cache::visit_refusals`](xdstp_cache::Cache::visit_refusals). A source that leaves this out refuses none.
+    fn visit_refusals(&self, _id: SubscriberId, _visitor: &mut dyn FnMut(&ResourceName, &ResourceError)) {}
 
     /// Visits everything the subscriber is interested in: see [`Cache::visit`](xdstp_cache::Cache::visit).
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered;

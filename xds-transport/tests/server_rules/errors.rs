@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use xds_transport::Frame;
 use xds_transport::Protocol;
+use xds_transport::server::ASKS_FOR_OTHERS;
 use xds_transport::wire::walk::Fields;
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server, payload, seconds};
@@ -267,4 +268,73 @@ fn rule_034_what_stays_beside_an_error_stays_in_the_version() {
     let mut other = Client::sotw();
     assert_eq!(other.names(&mut server, ENDPOINTS, &["a", "b"]), ["E a@1 b@2"]);
     assert_eq!(versions(&client), versions(&other));
+}
+
+/// Without its error, what others asked for would be taken for the answer: over SotW for one that lacks all else.
+#[test]
+fn rule_118_what_is_sent_of_a_collection_that_is_refused_comes_with_its_error() {
+    for (of, letter) in [(CLUSTERS, 'C'), (ENDPOINTS, 'E')] {
+        for (asked, member) in [("*", "a"), (GLOB, MEMBER)] {
+            let mut server = Server::relay();
+            let (mut named, mut delta) = (Client::delta(), Client::delta());
+            named.subscribe(&mut server, of, &[member]);
+            delta.subscribe(&mut server, of, &[asked]);
+            let (mut sotw, mut back) = (Client::sotw(), Client::sotw().with_features(&[ASKS_FOR_OTHERS]));
+            sotw.names(&mut server, of, &[asked]);
+            back.names_at(&mut server, of, &[asked], "v");
+            server.fail(of, asked, PERMISSION_DENIED);
+            delta.poll(&mut server);
+            for client in [&mut sotw, &mut back] {
+                assert_eq!(client.poll(&mut server), [format!("{letter} !{asked}:7")]);
+                assert_eq!(client.ack(&mut server, of), [""; 0]);
+            }
+            for version in ["1", "2"] {
+                server.put(of, member, version);
+                assert_eq!(named.poll(&mut server), [format!("{letter} {member}@{version}")]);
+                let told = [format!("{letter} {member}@{version} !{asked}:7")];
+                assert_eq!(delta.poll(&mut server), told);
+                for client in [&mut sotw, &mut back] {
+                    assert_eq!(client.poll(&mut server), told);
+                    // As it is once it is asked for beside something else.
+                    assert_eq!(client.ack(&mut server, of), [""; 0]);
+                }
+            }
+            server.answered(of, asked);
+            server.put(of, member, "3");
+            for client in [&mut delta, &mut sotw, &mut back] {
+                assert_eq!(client.poll(&mut server), [format!("{letter} {member}@3")]);
+            }
+        }
+    }
+}
+
+/// A full state is what it holds from then on, to a client that knows no errors: there is none of what is not answered. That is no
+/// matter of types whose absences say nothing.
+#[test]
+fn rule_151_over_sotw_who_comes_back_loses_nothing_to_a_refusal() {
+    for (of, told) in [(CLUSTERS, None), (ENDPOINTS, Some("E !*:7"))] {
+        let mut server = Server::relay();
+        server.fail(of, "*", PERMISSION_DENIED);
+        let mut client = Client::sotw();
+        client.names_at(&mut server, of, &["*"], "v");
+        server.fail(of, "*", PERMISSION_DENIED);
+        assert_eq!(client.poll(&mut server), told.as_slice());
+    }
+}
+
+/// A control plane answers for all there is, and says so to who comes back too.
+#[test]
+fn rule_117_over_sotw_who_comes_back_to_a_control_plane_is_told_what_it_refuses() {
+    for of in [CLUSTERS, ENDPOINTS] {
+        for asked in ["*", GLOB] {
+            for version in ["", "v", "1"] {
+                let mut server = Server::with(of, &["a"]);
+                server.fail(of, asked, PERMISSION_DENIED);
+                let mut client = Client::sotw();
+                let mut told = client.names_at(&mut server, of, &["a", asked], version);
+                told.extend(client.ack(&mut server, of));
+                assert!(told.concat().contains(&format!("!{asked}:7")), "{of} {asked} {version}: {told:?}");
+            }
+        }
+    }
 }

@@ -43,7 +43,7 @@ impl Model {
                 (false, false) => Outcome::Changed,
             },
         };
-        if let Some(glob) = name.glob_parent() {
+        if let Some(glob) = name.glob_parent().filter(|_| self.options.authoritative) {
             self.errors[of].remove(&glob);
         }
         self.owe(of, name);

@@ -103,7 +103,13 @@ impl Feed {
 
     /// The same of what it says of names without a resource, and of collections.
     fn sort_names(&mut self, update: Update, complete: Vec<Interest>, places: &mut Places<'_>) {
-        let Update { type_url, removed, missing, lacking, errors, refreshed, unsaid, .. } = update;
+        let Update { type_url, removed, missing, lacking, errors, refreshed, unsaid, answered, .. } = update;
+        let is_failed = |of: &Interest| errors.iter().any(|(name, _)| name.as_str() == of.as_str());
+        for interest in answered.into_iter().filter(|of| !unsaid && !is_failed(of)) {
+            if let Some(place) = places.of_interest(&interest) {
+                places.put(place, |part| part.answered.push(interest.clone()));
+            }
+        }
         let rules = self.server.rules.of(&type_url);
         // Absence from a full state is an answer, late as it is taken for one; elsewhere it is not (rule 67).
         let (removed_too, missing): (Vec<_>, _) =

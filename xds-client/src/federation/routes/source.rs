@@ -13,7 +13,8 @@ use xds_transport::server::{
     Answer, Image, NodeError, ProtocolError, Refused, Source, Tally, Took, held_weight, weight,
 };
 use xdstp_cache::{
-    Failed, Interest, Place, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
+    Failed, Interest, Place, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl,
+    Unanswered, Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -263,6 +264,12 @@ impl Source for Routes {
         // What is gone with its error was told.
         self.give_back_brought(id);
         more
+    }
+
+    fn visit_refusals(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &ResourceError)) {
+        let subscriber = self.subscribers.get(id.index());
+        let parts = subscriber.into_iter().flat_map(|subscriber| subscriber.all_parts());
+        parts.for_each(|part| part.scope.visit_refusals(part.id, visitor));
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

@@ -118,6 +118,30 @@ impl Batch<'_> {
         }
     }
 
+    /// Of these the origin sent something, and not for who asks for just that: they are not refused any more. Before anybody sees
+    /// that, who would take it for something that others asked for.
+    pub(super) fn recover(&mut self, answered: Vec<Interest>, pending: &Pending) {
+        if answered.is_empty() || self.edit.errors().next().is_none() {
+            return;
+        }
+        for collection in answered {
+            let is_of = |name: &ResourceName| match (&collection, name.glob_parent().map(Interest::Name)) {
+                (Interest::Name(glob), _) => name.answers(glob),
+                (Interest::Wildcard, None) => true,
+                (Interest::Wildcard, Some(glob)) => {
+                    self.demand.is_none_or(|demand| !demand.wants(self.type_url, &glob))
+                }
+            };
+            let is_asked = |changed: &Changed| {
+                let mut aliases = changed.resource.value.aliases();
+                self.is_asked(&changed.name) || self.by_alias && aliases.any(|alias| self.is_asked(&alias))
+            };
+            if pending.changed.as_slice().iter().any(|changed| is_of(&changed.name) && !is_asked(changed)) {
+                self.edit.recover(self.type_url, &collection);
+            }
+        }
+    }
+
     /// By a word of the origin, as far as `said`.
     fn remove(&mut self, name: ResourceName, said: bool) {
         self.bereft.extend(self.edit.canonical(self.type_url, &name).cloned());

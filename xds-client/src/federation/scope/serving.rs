@@ -8,7 +8,8 @@ use std::time::Instant;
 use xds_transport::Frame;
 use xds_transport::client::name_size;
 use xdstp_cache::{
-    Failed, Interest, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
+    Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Subscribed, SubscriberId, TypeUrl, Unanswered,
+    Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -171,6 +172,10 @@ impl Scope {
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
         self.lock().cache.pull_errors(id, removals, visitor)
+    }
+
+    pub(crate) fn visit_refusals(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &ResourceError)) {
+        self.lock().cache.visit_refusals(id, visitor);
     }
 
     pub(crate) fn visit(

@@ -29,6 +29,7 @@ impl Scope {
             unsaid: _,
             errors,
             refreshed,
+            mut answered,
             begun,
             complete,
             version,
@@ -63,6 +64,7 @@ impl Scope {
                     watched,
                 };
                 batch.doubt_version();
+                batch.recover(std::mem::take(&mut answered), &pending);
                 over = pending.store(&mut batch, now);
                 if over {
                     batch.forget_bereft();

@@ -151,6 +151,12 @@ impl Delta {
         }
         self.owes_answer |= pulled.empty;
         self.subscriber.paused = pulled.paused;
+        if pulled.refused && transmit.resources > 0 {
+            let refusals = self.subscriber.refusals(source);
+            refusals
+                .iter()
+                .for_each(|(name, error)| transmit.push_error(Protocol::Delta, self.spelling.of(name), error));
+        }
         if !pulled.more {
             self.push_malformed(&mut transmit, outgoing, source);
             // Apart from what changed: a client that refuses that says nothing of what lives on.

@@ -60,6 +60,8 @@ pub(crate) struct Sotw {
     sent: Option<u32>,
     /// Something may be asked for that no full state has answered yet.
     asks: bool,
+    /// Some of what is to be sent is of a collection that is refused.
+    of_refused: bool,
     /// The version of a type that is told by changes, where no origin gives one.
     running: RunningHash,
     offered: Offered,
@@ -103,6 +105,7 @@ impl Sotw {
             resources: 0,
             sent: None,
             asks: true,
+            of_refused: false,
             running: RunningHash::default(),
             offered: Offered::default(),
             full_state: rule.full_state_in_sotw,
@@ -272,6 +275,9 @@ impl Sotw {
         };
         let (mut transmit, version) = match transmit {
             Some((mut transmit, version)) => {
+                if std::mem::take(&mut self.of_refused) {
+                    self.push_refusals(&mut transmit, source);
+                }
                 if rule.full_state_in_sotw && asks {
                     self.push_errors(&mut transmit, removals, true, source);
                 }

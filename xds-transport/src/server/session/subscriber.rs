@@ -1,8 +1,9 @@
 //! What a session is to its source and to its client, whichever protocol it speaks.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use xdstp_cache::{SubscriberId, TypeUrl};
+use xdstp_cache::{ResourceError, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::Protocol;
@@ -69,6 +70,16 @@ impl Subscriber {
     pub(crate) fn asks_for(&self, name: &ResourceName, source: &impl Source) -> bool {
         let located = self.located.iter().flat_map(|located| located.ids());
         std::iter::once(self.id).chain(located).any(|id| source.covers(id, name))
+    }
+
+    /// Why collections are not sent of which something is sent all the same. Their client was told so, and would take that for the
+    /// answer if it came without (rule 150).
+    pub(crate) fn refusals(&self, source: &impl Source) -> BTreeMap<ResourceName, ResourceError> {
+        let mut refusals = BTreeMap::new();
+        let mut found = |name: &ResourceName, error: &ResourceError| _ = refusals.insert(name.clone(), error.clone());
+        let located = self.located.iter().flat_map(|located| located.ids());
+        std::iter::once(self.id).chain(located).for_each(|id| source.visit_refusals(id, &mut found));
+        refusals
     }
 
     /// A name is sent again, if it is asked for.

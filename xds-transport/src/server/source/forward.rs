@@ -93,6 +93,14 @@ macro_rules! forward {
             Source::pull_errors(&mut $source, id, removals, visitor)
         }
 
+        fn visit_refusals(
+            &$this,
+            id: SubscriberId,
+            visitor: &mut dyn FnMut(&ResourceName, &xdstp_cache::ResourceError),
+        ) {
+            Source::visit_refusals(&$source, id, visitor);
+        }
+
         fn visit(
             &mut $this,
             id: SubscriberId,

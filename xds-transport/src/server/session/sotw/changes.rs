@@ -62,7 +62,8 @@ impl Sotw {
             pulled = pulled.and(self.changes_located(outgoing, &mut transmit, references, source));
             self.subscriber.paused = pulled.paused;
         }
-        let Self { subscriber, running, .. } = self;
+        let Self { subscriber, running, of_refused, .. } = self;
+        *of_refused |= pulled.refused;
         // The version is of all that is to be told: each of several parts sums up the others too.
         // So is what is gone, and is told so by an error later.
         let all = !pulled.more && !source.has_work(subscriber.id);
