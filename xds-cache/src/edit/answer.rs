@@ -7,6 +7,7 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{ListKey, Target, TypeKey};
 use crate::moments::NEVER;
+use crate::resource_error::{Failure, ResourceError};
 use crate::store::{Answer, Gone};
 use crate::text::TypeUrl;
 
@@ -90,9 +91,12 @@ impl<V> Cache<V> {
     }
 
     /// Ends the error of a glob that a member came to. The member says so, or if it goes before it is told, that the glob
-    /// is empty. In a relay's cache it may be there because somebody asked for its name, and says nothing of the glob.
+    /// is empty. In a relay's cache it may be there because somebody asked for its name: that ends only that there is no such glob.
     pub(crate) fn recover(&mut self, type_key: TypeKey, glob: ResourceName, woken: &mut Vec<SubscriberId>) {
-        if self.store.options.authoritative
+        let errors = &self.store[type_key].errors;
+        let is_over =
+            |failure: &Failure| self.store.options.authoritative || failure.error.code == ResourceError::NOT_FOUND;
+        if errors.get(&glob).is_some_and(is_over)
             && self.store.clear_error(type_key, &glob).is_some()
             && let Some(at) = self.store.now
             && let Some(list) = self.store.list_of(type_key, &Interest::Name(glob.clone()))

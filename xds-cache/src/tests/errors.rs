@@ -436,6 +436,14 @@ fn rule_118_in_a_relay_a_collection_is_refused_whatever_of_it_others_ask_for_unt
             assert_eq!(world.pull(later), [format!("{member}@{version}")]);
             assert_eq!(world.errors(later), [format!("{asked}:7")]);
         }
+        // A glob that does not exist has no members.
+        if asked == GLOB {
+            let other = world.subscriber(&["xdstp://x/T/e/*"]);
+            world.pull(other);
+            world.fail("xdstp://x/T/e/*", ResourceError::NOT_FOUND);
+            world.put("xdstp://x/T/e/1", "1");
+            assert_eq!(world.cache.errors().count(), 1);
+        }
         // Who leaves the name under the collection is sent it once more.
         world.cache.subscribe(named, &interest(asked));
         world.pull(named);
