@@ -19,6 +19,8 @@ use crate::federation::markers::is_marker;
 /// What is yet to be stored.
 pub(super) struct Pending {
     changed: IntoIter<Changed>,
+    /// Collections that these may be sent for.
+    answered: Vec<Interest>,
     /// And whether it is gone by a word of the origin.
     removed: IntoIter<(ResourceName, bool)>,
     errors: IntoIter<(ResourceName, ResourceError)>,
@@ -30,15 +32,20 @@ pub(super) struct Pending {
 impl Pending {
     pub(super) fn new(
         changed: Vec<Changed>,
-        removed: Vec<(ResourceName, bool)>,
+        answered: Vec<Interest>,
+        (removed, said, silent): (Vec<ResourceName>, bool, Vec<ResourceName>),
         (errors, complete): (Vec<(ResourceName, ResourceError)>, &[Interest]),
         refreshed: Vec<(ResourceName, Duration)>,
     ) -> Self {
         let is_answered = |name: &ResourceName| name.is_glob() && complete.contains(&Interest::Name(name.clone()));
         let (errors_of_answered, errors): (Vec<_>, Vec<_>) =
             errors.into_iter().partition(|(name, _)| is_answered(name));
+        // What watches are told is gone by a word, and then what is by a silence.
+        let removed = removed.into_iter().map(|name| (name, said));
+        let removed: Vec<_> = removed.chain(silent.into_iter().map(|name| (name, false))).collect();
         Self {
             changed: changed.into_iter(),
+            answered,
             removed: removed.into_iter(),
             errors: errors.into_iter(),
             errors_of_answered,
@@ -48,7 +55,8 @@ impl Pending {
 
     /// Stores as many as may be under one hold of the lock. Whether that was all.
     pub(super) fn store(&mut self, batch: &mut Batch<'_>, now: Instant) -> bool {
-        let Self { changed, removed, errors, refreshed, .. } = self;
+        let Self { changed, answered, removed, errors, refreshed, .. } = self;
+        batch.recover(std::mem::take(answered), changed.as_slice());
         changed.by_ref().take(BATCH).for_each(|changed| batch.put(changed));
         if changed.len() == 0 {
             removed.by_ref().take(BATCH).for_each(|(name, said)| batch.remove(name, said));
@@ -120,7 +128,7 @@ impl Batch<'_> {
 
     /// Of these the origin sent something, and not for who asks for just that: they are not refused any more. Before anybody sees
     /// that, who would take it for something that others asked for.
-    pub(super) fn recover(&mut self, answered: Vec<Interest>, pending: &Pending) {
+    fn recover(&mut self, answered: Vec<Interest>, came: &[Changed]) {
         if answered.is_empty() || self.edit.errors().next().is_none() {
             return;
         }
@@ -136,7 +144,7 @@ impl Batch<'_> {
                 let mut aliases = changed.resource.value.aliases();
                 self.is_asked(&changed.name) || self.by_alias && aliases.any(|alias| self.is_asked(&alias))
             };
-            if pending.changed.as_slice().iter().any(|changed| is_of(&changed.name) && !is_asked(changed)) {
+            if came.iter().any(|changed| is_of(&changed.name) && !is_asked(changed)) {
                 self.edit.recover(self.type_url, &collection);
             }
         }

@@ -29,7 +29,7 @@ impl Scope {
             unsaid: _,
             errors,
             refreshed,
-            mut answered,
+            answered,
             begun,
             complete,
             version,
@@ -37,10 +37,8 @@ impl Scope {
         } = self.decide(type_url, changes);
         let silent = self.gone_by_silence(type_url, &missing);
         let watched = self.is_watched();
-        // What watches are told is gone by a word, and then what is by a silence.
-        let said = removed.into_iter().map(|name| (name, self.is_kept || watched));
-        let removed: Vec<_> = said.chain(silent.into_iter().map(|name| (name, false))).collect();
-        let mut pending = Pending::new(changed, removed, (errors, &complete), refreshed);
+        let removed = (removed, self.is_kept || watched, silent);
+        let mut pending = Pending::new(changed, answered, removed, (errors, &complete), refreshed);
         let (mut bereft, mut over) = (BTreeSet::new(), false);
         while !over {
             self.change(Some(now), |state| {
@@ -64,7 +62,6 @@ impl Scope {
                     watched,
                 };
                 batch.doubt_version();
-                batch.recover(std::mem::take(&mut answered), &pending);
                 over = pending.store(&mut batch, now);
                 if over {
                     batch.forget_bereft();

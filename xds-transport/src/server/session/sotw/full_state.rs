@@ -57,8 +57,7 @@ impl Sotw {
         }
         // Rule 37: that it was all may be said of what was told already, to who asked for nothing since.
         changed |= pulled.answered && (self.asks || self.sent.is_none());
-        self.of_refused |= pulled.refused;
-        self.subscriber.paused = pulled.paused;
+        (self.subscriber.paused, self.of_refused) = (pulled.paused, self.of_refused || pulled.refused);
         if pulled.paused {
             self.changed = changed;
             self.found = Some(Found { removals, left, references: std::mem::take(references) });
