@@ -267,9 +267,8 @@ impl Source for Routes {
     }
 
     fn visit_refusals(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &ResourceError)) {
-        let subscriber = self.subscribers.get(id.index());
-        let parts = subscriber.into_iter().flat_map(|subscriber| subscriber.all_parts());
-        parts.for_each(|part| part.scope.visit_refusals(part.id, visitor));
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return };
+        subscriber.all_parts().for_each(|part| part.scope.visit_refusals(part.id, visitor));
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
