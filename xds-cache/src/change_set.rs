@@ -89,9 +89,9 @@ pub struct Pulled {
     pub answered: bool,
     /// And there was nothing to visit of it: an empty change set is owed (rule 86).
     pub empty: bool,
-    /// Some of what was visited is of a wildcard or glob that has an error: who takes it for the answer of that is to be told
-    /// [the error](crate::Cache::visit_refusals) again beside it.
-    pub refused: bool,
+    /// Something of the type has an error: a wildcard or glob may have one that is to be
+    /// [told again](crate::Cache::pull_refusal) beside what is visited of it.
+    pub errors: bool,
 }
 
 impl Pulled {
@@ -103,7 +103,7 @@ impl Pulled {
             paused: self.paused || other.paused,
             answered: self.answered || other.answered,
             empty: self.empty || other.empty,
-            refused: self.refused || other.refused,
+            errors: self.errors || other.errors,
         }
     }
 }

@@ -44,6 +44,7 @@ impl<V> Cache<V> {
             return pulled;
         }
         let subscriber = &self.subscribers[id];
+        pulled.errors = !self.store[subscriber.type_key].errors.is_empty();
         // Where nothing changed, what it may not have is as it was.
         if !subscriber.claims.is_empty() && subscriber.has_work() && !self.disclaim(id) {
             (pulled.more, pulled.paused) = (true, true);
@@ -86,13 +87,10 @@ impl<V> Cache<V> {
         while self.subscribers[id].owed.owes_any(Debt::Answer) {
             self.look(pulled)?;
             let name = self.subscribers[id].owed.next_answer();
-            name.map_or(ControlFlow::Continue(()), |name| self.pull_forced(id, name, pulled, visitor))?;
+            name.map_or(ControlFlow::Continue(()), |name| self.pull_forced(id, name, visitor))?;
         }
         while let Some(link) = self.next_list(id) {
-            let visits = self.visits;
-            let visited = self.pull_list(id, link, pulled, visitor);
-            pulled.refused |= self.visits > visits && self.is_of_refused(link);
-            visited?;
+            self.pull_list(id, link, pulled, visitor)?;
             if self.subscribers[id].lists.is_some() {
                 self.look(pulled)?;
             }
@@ -115,7 +113,6 @@ impl<V> Cache<V> {
         &mut self,
         id: SubscriberId,
         name: ResourceName,
-        pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let type_key = self.subscribers[id].type_key;
@@ -123,7 +120,6 @@ impl<V> Cache<V> {
             return ControlFlow::Continue(());
         }
         let Some(narrowest) = self.covering(id, type_key, &name).next() else { return ControlFlow::Continue(()) };
-        pulled.refused |= self.is_of_refused(narrowest);
         let slot = self.store.slot_of(type_key, &name);
         if let Some(at) = slot.filter(|at| self.store[*at].state.varied().is_some() && self.seen(id, *at).is_some()) {
             if let Some(look) = self.subscribers[id].looked.get_mut(&name) {

@@ -8,6 +8,7 @@ use xdstp_uri::{NameKey, ResourceName};
 use crate::cache::Cache;
 use crate::change_set::Removals;
 use crate::id::SubscriberId;
+use crate::interest::Interest;
 use crate::keys::{LinkKey, ListKey, SlotKey, Target};
 use crate::resource_error::{Failed, ResourceError};
 use crate::subscribers::{Debt, Link, Names};
@@ -67,8 +68,9 @@ impl<V> Cache<V> {
         false
     }
 
-    /// Visits the errors of the wildcard and of globs that a subscriber asks for, as far as it was told of them: they stand, whatever
-    /// it is sent that somebody asked for by its name.
+    /// Why a collection is not sent that a subscriber asks for, to be told beside what is sent of it all the same: who has it by
+    /// that alone would take that for the answer. It counts as told by [`pull_errors`](Self::pull_errors). That there is no such
+    /// glob is not told so: then there is nothing of it.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -76,46 +78,42 @@ impl<V> Cache<V> {
     /// use xdstp_cache::{Cache, Interest, Options, Removals, Resource, ResourceError};
     ///
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
-    /// let mut cache = Cache::new(Options::default());
+    /// let mut options = Options::default();
+    /// options.authoritative = false;
+    /// let mut cache = Cache::new(options);
     /// let subscriber = cache.open(&clusters);
     /// cache.subscribe(subscriber, &Interest::Wildcard);
     /// let mut edit = cache.edit(Instant::now());
     /// edit.fail(&clusters, &"*".parse().unwrap(), ResourceError::new(ResourceError::PERMISSION_DENIED, "ask by name"));
-    /// let _ = edit.finish();
-    /// cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
-    /// cache.pull_errors(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
-    ///
-    /// let mut edit = cache.edit(Instant::now());
     /// edit.put(&clusters, &"cart".parse().unwrap(), Resource::unversioned(7, ()));
     /// let _ = edit.finish();
     /// let pulled = cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
-    /// assert!(pulled.refused);
-    /// let mut refused = 0;
-    /// cache.visit_refusals(subscriber, &mut |name, _| refused += usize::from(name.as_str() == "*"));
-    /// assert_eq!(refused, 1);
+    /// assert!(pulled.errors);
+    /// let (name, _) = cache.pull_refusal(subscriber, &Interest::Wildcard).unwrap();
+    /// assert_eq!(name.as_str(), "*");
+    /// cache.pull_errors(subscriber, Removals::Include, &mut |_| unreachable!());
     /// ```
-    pub fn visit_refusals(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &ResourceError)) {
-        if !self.is_open(id) {
-            return;
+    pub fn pull_refusal(&mut self, id: SubscriberId, collection: &Interest) -> Option<(ResourceName, ResourceError)> {
+        if !self.has_errors(id) {
+            return None;
         }
-        let subscriber = &self.subscribers[id];
-        if self.store[subscriber.type_key].errors.is_empty() {
-            return;
+        let list = self.store.list_of(self.subscribers[id].type_key, collection)?;
+        self.subscribers.link_of(id, Target::List(list))?;
+        let (name, failure) = self.store.refusal(list)?;
+        if name.is_glob() && failure.error.code == ResourceError::NOT_FOUND {
+            return None;
         }
-        for link in &subscriber.links {
-            if let Target::List(list) = self.subscribers[*link].target
-                && let Some((name, failure)) = self.store.refusal(list)
-                && self.subscribers.told_up_to(*link) >= failure.seq
-                && !subscriber.owed.owes(Debt::Error, name)
-            {
-                visitor(name, &failure.error);
-            }
+        let refusal = (name.clone(), failure.error.clone());
+        let owed = &mut self.subscribers[id].owed;
+        if owed.clear(Debt::Error, &refusal.0) {
+            owed.told_error(&refusal.0, false);
         }
+        Some(refusal)
     }
 
-    /// Whether a link is to a collection that as a whole has an error.
-    pub(crate) fn is_of_refused(&self, link: LinkKey) -> bool {
-        matches!(self.subscribers[link].target, Target::List(list) if self.store.is_refused(list))
+    /// Whether something of the type of a subscriber has an error.
+    pub fn has_errors(&self, id: SubscriberId) -> bool {
+        self.is_open(id) && !self.store[self.subscribers[id].type_key].errors.is_empty()
     }
 
     /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links

@@ -2,12 +2,13 @@
 
 use super::*;
 
+const OTHER: &str = "xdstp://x/T/e/*";
+
 impl World {
-    /// The errors of collections that stand, as a subscriber was told: `name:code`.
-    fn refusals(&self, id: SubscriberId) -> Vec<String> {
-        let mut told = Vec::new();
-        self.cache.visit_refusals(id, &mut |name, error| told.push(format!("{name}:{}", error.code)));
-        told
+    /// What is to be told beside what is sent of a collection: `name:code`.
+    fn refusal(&mut self, id: SubscriberId, of: &str) -> Vec<String> {
+        let refusal = self.cache.pull_refusal(id, &interest(of));
+        refusal.into_iter().map(|(name, error)| format!("{name}:{}", error.code)).collect()
     }
 
     fn recover(&mut self, text: &str) -> Vec<SubscriberId> {
@@ -25,16 +26,14 @@ fn rule_118_in_a_relay_a_collection_is_refused_whatever_of_it_others_ask_for_unt
         let [id, named] = [asked, member].map(|text| world.subscriber(&[text]));
         [id, named].into_iter().for_each(|id| drop(world.pull(id)));
         world.fail(asked, 7);
-        world.pull(id);
-        assert_eq!(world.refusals(id), [""; 0], "before it is told");
+        assert!(world.pull_as(id, Removals::Include).1.errors);
         world.errors(id);
         for version in ["1", "2"] {
             world.put(member, version);
             for (id, refused) in [(id, true), (named, false)] {
-                let (told, pulled) = world.pull_as(id, Removals::Include);
-                assert_eq!((told, pulled.refused), (vec![format!("{member}@{version}")], refused));
-                let refusals = if refused { vec![format!("{asked}:7")] } else { vec![] };
-                assert_eq!((world.errors(id), world.refusals(id)), (vec![], refusals));
+                assert_eq!(world.pull(id), [format!("{member}@{version}")]);
+                let refusal = if refused { vec![format!("{asked}:7")] } else { vec![] };
+                assert_eq!((world.errors(id), world.refusal(id, asked)), (vec![], refusal));
             }
             let later = world.subscriber(&[asked]);
             assert_eq!(world.cache.visit(later, &mut |_, _| ()).refused, 1);
@@ -43,26 +42,36 @@ fn rule_118_in_a_relay_a_collection_is_refused_whatever_of_it_others_ask_for_unt
         }
         // A glob that does not exist has no members.
         if asked == GLOB {
-            let other = world.subscriber(&["xdstp://x/T/e/*"]);
+            let other = world.subscriber(&[OTHER]);
             world.pull(other);
-            world.fail("xdstp://x/T/e/*", ResourceError::NOT_FOUND);
+            world.fail(OTHER, ResourceError::NOT_FOUND);
             world.put("xdstp://x/T/e/1", "1");
             assert_eq!(world.cache.errors().count(), 1);
+            world.fail(OTHER, ResourceError::NOT_FOUND);
+            assert_eq!(world.refusal(other, OTHER), [""; 0]);
         }
         // Who leaves the name under the collection is sent it once more.
         world.cache.subscribe(named, &interest(asked));
         world.pull(named);
         world.errors(named);
         world.cache.unsubscribe(named, &interest(member));
-        let (told, pulled) = world.pull_as(named, Removals::Include);
-        assert_eq!((told, pulled.refused), (vec![format!("{member}@2")], true));
+        assert_eq!(world.pull(named), [format!("{member}@2")]);
+        assert_eq!(world.refusal(named, asked), [format!("{asked}:7")]);
+        // What is renewed is told once, beside what is sent.
+        world.fail(asked, 13);
+        world.put(member, "3");
+        assert_eq!(world.pull(named), [format!("{member}@3")]);
+        assert_eq!(world.refusal(named, asked), [format!("{asked}:13")]);
+        assert_eq!(world.errors(named), [""; 0]);
+        world.pull(id);
+        world.errors(id);
 
         assert_eq!(world.recover(asked), []);
-        assert_eq!((world.cache.errors().count(), world.refusals(id)), (0, vec![]));
+        assert_eq!(world.refusal(id, asked), [""; 0]);
         let of = world.cache.visit(id, &mut |_, _| ());
         assert_eq!((of.collections, of.refused), (1, 0), "it is not answered");
-        world.put(member, "3");
-        assert!(!world.pull_as(id, Removals::Include).1.refused);
+        world.put(member, "4");
+        assert_eq!((world.pull(id), world.errors(id)), (vec![format!("{member}@4")], vec![]));
     }
 }
 

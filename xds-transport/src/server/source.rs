@@ -167,9 +167,17 @@ pub trait Source {
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool;
 
-    /// Visits why collections are not sent that the subscriber asks for, as far as it was told of that: see
-    /// [`Cache::visit_refusals`](xdstp_cache::Cache::visit_refusals). A source that leaves this out refuses none.
-    fn visit_refusals(&self, _id: SubscriberId, _visitor: &mut dyn FnMut(&ResourceName, &ResourceError)) {}
+    /// Why a collection is not sent that the subscriber asks for, to be told beside what is sent of it: see
+    /// [`Cache::pull_refusal`](xdstp_cache::Cache::pull_refusal). A source that leaves this out refuses none.
+    fn pull_refusal(&mut self, _id: SubscriberId, _collection: &Interest) -> Option<(ResourceName, ResourceError)> {
+        None
+    }
+
+    /// Whether there may be such errors: see [`Cache::has_errors`](xdstp_cache::Cache::has_errors). Asked as a session begins, and
+    /// from a pull on that [says so](Pulled::errors) as long as there are.
+    fn has_errors(&self, _id: SubscriberId) -> bool {
+        false
+    }
 
     /// Visits everything the subscriber is interested in: see [`Cache::visit`](xdstp_cache::Cache::visit).
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered;

@@ -266,9 +266,14 @@ impl Source for Routes {
         more
     }
 
-    fn visit_refusals(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &ResourceError)) {
-        let Some(subscriber) = self.subscribers.get(id.index()) else { return };
-        subscriber.all_parts().for_each(|part| part.scope.visit_refusals(part.id, visitor));
+    fn pull_refusal(&mut self, id: SubscriberId, collection: &Interest) -> Option<(ResourceName, ResourceError)> {
+        let subscriber = self.subscribers.get(id.index())?;
+        subscriber.all_parts().find_map(|part| part.scope.pull_refusal(part.id, collection))
+    }
+
+    fn has_errors(&self, id: SubscriberId) -> bool {
+        let mut parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
+        parts.any(|part| part.scope.has_errors(part.id))
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

@@ -174,8 +174,12 @@ impl Scope {
         self.lock().cache.pull_errors(id, removals, visitor)
     }
 
-    pub(crate) fn visit_refusals(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &ResourceError)) {
-        self.lock().cache.visit_refusals(id, visitor);
+    pub(crate) fn pull_refusal(&self, id: SubscriberId, of: &Interest) -> Option<(ResourceName, ResourceError)> {
+        self.lock().cache.pull_refusal(id, of)
+    }
+
+    pub(crate) fn has_errors(&self, id: SubscriberId) -> bool {
+        self.lock().cache.has_errors(id)
     }
 
     pub(crate) fn visit(

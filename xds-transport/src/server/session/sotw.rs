@@ -60,8 +60,6 @@ pub(crate) struct Sotw {
     sent: Option<u32>,
     /// Something may be asked for that no full state has answered yet.
     asks: bool,
-    /// Some of what is to be sent is of a collection that is refused.
-    of_refused: bool,
     /// The version of a type that is told by changes, where no origin gives one.
     running: RunningHash,
     offered: Offered,
@@ -105,7 +103,6 @@ impl Sotw {
             resources: 0,
             sent: None,
             asks: true,
-            of_refused: false,
             running: RunningHash::default(),
             offered: Offered::default(),
             full_state: rule.full_state_in_sotw,
@@ -266,6 +263,7 @@ impl Sotw {
         if self.wanted.is_empty() && self.wanted.untold.is_empty() && self.subscriber.located.is_none() {
             return None;
         }
+        self.subscriber.begin(self.last_nonce.is_none(), source);
         let mut references = Vec::new();
         let asks = self.asks;
         let transmit = if rule.full_state_in_sotw {
@@ -275,9 +273,6 @@ impl Sotw {
         };
         let (mut transmit, version) = match transmit {
             Some((mut transmit, version)) => {
-                if std::mem::take(&mut self.of_refused) {
-                    self.push_refusals(&mut transmit, source);
-                }
                 if rule.full_state_in_sotw && asks {
                     self.push_errors(&mut transmit, removals, true, source);
                 }
@@ -287,6 +282,7 @@ impl Sotw {
             None if removals == Removals::Defer || self.subscriber.paused => return None,
             None => self.errors(outgoing, &mut references, source)?,
         };
+        self.subscriber.push_refusals(Protocol::Sotw, &self.wanted.spelling, &mut transmit, source);
         // Rule 87: only of a wildcard does an equal version say that the client holds it all.
         if self.resumed.take().is_some_and(|held| !held.is_empty() && held == version)
             && rule.full_state_in_sotw

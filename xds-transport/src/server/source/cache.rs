@@ -61,8 +61,12 @@ impl Source for Cache<Frame> {
         Self::pull_errors(self, id, removals, visitor)
     }
 
-    fn visit_refusals(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &ResourceError)) {
-        Self::visit_refusals(self, id, visitor);
+    fn pull_refusal(&mut self, id: SubscriberId, collection: &Interest) -> Option<(ResourceName, ResourceError)> {
+        Self::pull_refusal(self, id, collection)
+    }
+
+    fn has_errors(&self, id: SubscriberId) -> bool {
+        Self::has_errors(self, id)
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

@@ -93,12 +93,16 @@ macro_rules! forward {
             Source::pull_errors(&mut $source, id, removals, visitor)
         }
 
-        fn visit_refusals(
-            &$this,
+        fn pull_refusal(
+            &mut $this,
             id: SubscriberId,
-            visitor: &mut dyn FnMut(&ResourceName, &xdstp_cache::ResourceError),
-        ) {
-            Source::visit_refusals(&$source, id, visitor);
+            collection: &xdstp_cache::Interest,
+        ) -> Option<(ResourceName, xdstp_cache::ResourceError)> {
+            Source::pull_refusal(&mut $source, id, collection)
+        }
+
+        fn has_errors(&$this, id: SubscriberId) -> bool {
+            Source::has_errors(&$source, id)
         }
 
         fn visit(

@@ -48,13 +48,6 @@ impl Sotw {
         Some((transmit, version))
     }
 
-    /// What was told before, beside what is sent of these collections all the same.
-    pub(super) fn push_refusals(&self, transmit: &mut Transmit, source: &impl Source) {
-        for (name, error) in self.subscriber.refusals(source) {
-            transmit.push_error(Protocol::Sotw, self.wanted.spelling.of(&name), &error);
-        }
-    }
-
     /// To who asks for a collection, all that the next full state lacks of it would be gone: why it is not sent, is said with that
     /// state. To who has it, what is gone is told before, because what lacks in a state with the error is not gone.
     pub(super) fn push_errors(
@@ -70,6 +63,9 @@ impl Sotw {
                 self.subscriber.refreshes.forget(failed.name);
             }
             let is_collection = failed.name.is_glob() || failed.name.as_str() == "*";
+            if is_collection {
+                self.subscriber.refusals.tell(failed.name);
+            }
             if !(full_state && failed.beside && !is_collection) {
                 transmit.push_error(Protocol::Sotw, self.wanted.spelling.of(failed.name), failed.error);
             }
