@@ -134,3 +134,66 @@ fn what_is_refused_no_more_is_told_so_by_what_comes_of_it() {
         }
     }
 }
+
+/// The first update of a stream has what is asked for by its name, and that is the answer, too, which is said once.
+#[test]
+fn what_was_refused_before_a_stream_ended_is_told_so_no_more_once_something_comes_of_it() {
+    for (protocol, of) in [DELTA, SOTW].into_iter().flat_map(|protocol| [CLUSTERS, ENDPOINTS].map(|of| (protocol, of)))
+    {
+        let mut chain = Chain::new(&[protocol], "share_by: [cluster]");
+        chain.world.fail(0, of, "*", 7, "not yet");
+        let named = chain.client(0, DELTA, "named");
+        chain.world.subscribe(named, of, &["c"]);
+        let first = chain.client(0, DELTA, "first");
+        chain.world.subscribe(first, of, &["*"]);
+        chain.world.put(0, of, "c", "1");
+        chain.world.advance(LONG * SECOND);
+        chain.world.set_up(0, false);
+        chain.world.advance(LONG * SECOND);
+        let now = chain.world.now;
+        chain.world.origins[0].answered(now, of, "*");
+        chain.world.put(0, of, "c", "2");
+        chain.world.set_up(0, true);
+        chain.world.advance(LONG * SECOND);
+        chain.world.put(0, of, "d", "1");
+        chain.world.advance(LONG * SECOND);
+        let later = chain.client(0, DELTA, "later");
+        chain.world.subscribe(later, of, &["*"]);
+        chain.world.advance(LONG * SECOND);
+        let case = format!("{protocol:?} {of}");
+        for client in [first, later] {
+            assert_eq!(chain.world.clients[client].held(of), ["c@2", "d@1"], "{case}");
+        }
+        assert_eq!(errors(&mut chain, later, DELTA), [""; 0], "{case}");
+    }
+}
+
+/// On a stream that is new, and knows of no refusal, what is told first is no answer either.
+#[test]
+fn what_is_refused_in_other_words_while_a_relay_is_away_is_refused_to_all_behind_it() {
+    for (hops, protocol, asked, member) in cases() {
+        let mut chain = Chain::new(&hops, "share_by: [cluster]");
+        chain.world.fail(0, CLUSTERS, asked, 7, "ask by name");
+        let named = chain.client(0, protocol, "named");
+        chain.world.subscribe(named, CLUSTERS, &[member]);
+        let first = chain.client(1, protocol, "first");
+        chain.world.subscribe(first, CLUSTERS, &[asked]);
+        chain.world.put(0, CLUSTERS, member, "1");
+        chain.world.advance(LONG * SECOND);
+        chain.kill(0);
+        chain.world.put(0, CLUSTERS, member, "2");
+        chain.world.fail(0, CLUSTERS, asked, 7, "by name only");
+        chain.revive(0);
+        chain.world.advance(LONG * SECOND);
+        for relay in [0, 1] {
+            let later = chain.client(relay, protocol, "later");
+            chain.world.subscribe(later, CLUSTERS, &[asked]);
+            chain.world.advance(LONG * SECOND);
+            let case = format!("{hops:?} {protocol:?} {asked} at {relay}");
+            assert_eq!(errors(&mut chain, later, protocol), [format!("{asked}:7 by name only")], "{case}");
+            for client in [named, first, later] {
+                assert_eq!(chain.world.clients[client].held(CLUSTERS), [format!("{member}@2")], "{case}");
+            }
+        }
+    }
+}

@@ -19,8 +19,6 @@ use crate::federation::markers::is_marker;
 /// What is yet to be stored.
 pub(super) struct Pending {
     changed: IntoIter<Changed>,
-    /// Collections that these may be sent for.
-    answered: Vec<Interest>,
     /// And whether it is gone by a word of the origin.
     removed: IntoIter<(ResourceName, bool)>,
     errors: IntoIter<(ResourceName, ResourceError)>,
@@ -32,7 +30,6 @@ pub(super) struct Pending {
 impl Pending {
     pub(super) fn new(
         changed: Vec<Changed>,
-        answered: Vec<Interest>,
         (removed, said, silent): (Vec<ResourceName>, bool, Vec<ResourceName>),
         (errors, complete): (Vec<(ResourceName, ResourceError)>, &[Interest]),
         refreshed: Vec<(ResourceName, Duration)>,
@@ -45,7 +42,6 @@ impl Pending {
         let removed: Vec<_> = removed.chain(silent.into_iter().map(|name| (name, false))).collect();
         Self {
             changed: changed.into_iter(),
-            answered,
             removed: removed.into_iter(),
             errors: errors.into_iter(),
             errors_of_answered,
@@ -55,9 +51,9 @@ impl Pending {
 
     /// Stores as many as may be under one hold of the lock. Whether that was all.
     pub(super) fn store(&mut self, batch: &mut Batch<'_>, now: Instant) -> bool {
-        let Self { changed, answered, removed, errors, refreshed, .. } = self;
-        batch.recover(std::mem::take(answered), changed.as_slice());
-        changed.by_ref().take(BATCH).for_each(|changed| batch.put(changed));
+        let Self { changed, removed, errors, refreshed, .. } = self;
+        let fails = batch.edit.errors().next().is_some();
+        changed.by_ref().take(BATCH).for_each(|changed| batch.put(changed, fails));
         if changed.len() == 0 {
             removed.by_ref().take(BATCH).for_each(|(name, said)| batch.remove(name, said));
         }
@@ -85,6 +81,8 @@ pub(super) struct Batch<'a> {
     pub(super) restated: &'a mut Restated,
     /// What lost an alias: it may be all that it was wanted by. So may be what came as it was given up.
     pub(super) bereft: &'a mut BTreeSet<ResourceName>,
+    /// Collections that the server does not send.
+    pub(super) refused: &'a [Interest],
     /// What changed may be asked for by its aliases.
     pub(super) by_alias: bool,
     /// The scope is shared, and holds only stubs of what must not be.
@@ -96,9 +94,13 @@ pub(super) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    fn put(&mut self, Changed { name, resource, touched, .. }: Changed) {
-        let Self { type_url, edit, .. } = self;
+    /// Something `fails`: it may be a collection.
+    fn put(&mut self, Changed { name, resource, touched, .. }: Changed, fails: bool) {
         let aliases: Vec<_> = resource.value.aliases().filter(|_| self.by_alias).collect();
+        if fails {
+            self.recover(&name, &aliases);
+        }
+        let Self { type_url, edit, .. } = self;
         let resource = if self.shared && resource.value.do_not_cache() {
             stub(&resource, edit.resource(type_url, &name).is_some_and(may_be_held))
         } else {
@@ -126,25 +128,17 @@ impl Batch<'_> {
         }
     }
 
-    /// Of these the origin sent something, and not for who asks for just that: they are not refused any more. Before anybody sees
-    /// that, who would take it for something that others asked for.
-    fn recover(&mut self, answered: Vec<Interest>, came: &[Changed]) {
-        if answered.is_empty() || self.edit.errors().next().is_none() {
+    /// It comes, and nobody asks for just that: the collection that it comes with is not refused any more, if its server does not say
+    /// so still. Before anybody sees it, who would take it for something that others asked for.
+    fn recover(&mut self, name: &ResourceName, aliases: &[ResourceName]) {
+        if aliases.iter().chain([name]).any(|name| self.is_asked(name)) {
             return;
         }
-        for collection in answered {
-            let is_of = |name: &ResourceName| match (&collection, name.glob_parent().map(Interest::Name)) {
-                (Interest::Name(glob), _) => name.answers(glob),
-                (Interest::Wildcard, None) => true,
-                (Interest::Wildcard, Some(glob)) => {
-                    self.demand.is_none_or(|demand| !demand.wants(self.type_url, &glob))
-                }
-            };
-            let is_asked = |changed: &Changed| {
-                let mut aliases = changed.resource.value.aliases();
-                self.is_asked(&changed.name) || self.by_alias && aliases.any(|alias| self.is_asked(&alias))
-            };
-            if came.iter().any(|changed| is_of(&changed.name) && !is_asked(changed)) {
+        let glob = name.glob_parent().map(Interest::Name);
+        let is_wanted = |glob: &Interest| self.demand.is_some_and(|demand| demand.wants(self.type_url, glob));
+        let by_wildcard = !glob.as_ref().is_some_and(is_wanted);
+        for collection in glob.into_iter().chain(by_wildcard.then_some(Interest::Wildcard)) {
+            if !self.refused.contains(&collection) {
                 self.edit.recover(self.type_url, &collection);
             }
         }

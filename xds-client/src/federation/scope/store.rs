@@ -29,7 +29,7 @@ impl Scope {
             unsaid: _,
             errors,
             refreshed,
-            answered,
+            refused,
             begun,
             complete,
             version,
@@ -38,7 +38,7 @@ impl Scope {
         let silent = self.gone_by_silence(type_url, &missing);
         let watched = self.is_watched();
         let removed = (removed, self.is_kept || watched, silent);
-        let mut pending = Pending::new(changed, answered, removed, (errors, &complete), refreshed);
+        let mut pending = Pending::new(changed, removed, (errors, &complete), refreshed);
         let (mut bereft, mut over) = (BTreeSet::new(), false);
         while !over {
             self.change(Some(now), |state| {
@@ -56,6 +56,7 @@ impl Scope {
                     said_gone,
                     restated: &mut restated,
                     bereft: &mut bereft,
+                    refused: &refused,
                     by_alias,
                     shared: self.shared,
                     of_others,
