@@ -197,3 +197,26 @@ fn what_is_refused_in_other_words_while_a_relay_is_away_is_refused_to_all_behind
         }
     }
 }
+/// A stream fetches for itself what must not be shared: what it has of that is of the wildcard, too, which is refused elsewhere.
+#[test]
+fn what_a_stream_fetches_for_itself_of_what_is_refused_comes_with_the_error() {
+    let mut chain = Chain::new(&[DELTA], "share_by: [cluster]");
+    chain.world.fail(0, CLUSTERS, "*", 7, "ask by name");
+    let named = chain.client(0, DELTA, "named");
+    chain.world.subscribe(named, CLUSTERS, &["c"]);
+    let client = chain.client(0, DELTA, "n");
+    chain.world.subscribe(client, CLUSTERS, &["*"]);
+    chain.world.advance(LONG * SECOND);
+    for version in ["1", "2"] {
+        chain.world.clients[client].chunks.clear();
+        let now = chain.world.now;
+        chain.world.origins[0].put_uncached(now, "", CLUSTERS, "c", version);
+        chain.world.advance(LONG * SECOND);
+        assert_eq!(chain.world.clients[client].held(CLUSTERS), [format!("c@{version}")]);
+        let responses = std::mem::take(&mut chain.world.clients[client].chunks);
+        let responses = responses.iter().map(|chunks| DeltaDiscoveryResponse::decode(&*chunks.concat()).unwrap());
+        for response in responses.filter(|response| !response.resources.is_empty()) {
+            assert_eq!(response.resource_errors.len(), 1, "{version}");
+        }
+    }
+}
