@@ -109,6 +109,7 @@ pub struct Metrics {
     reloads: Reloads,
     etcd: keyed::Keyed,
     kubernetes: keyed::Keyed,
+    followed: keyed::Keyed,
     released: released::Released,
     state_commits: IntCounterVec,
     state_keys: IntCounterVec,
@@ -212,6 +213,7 @@ impl Metrics {
             reloads: Reloads::new(&registry),
             etcd: keyed::Keyed::etcd(&registry),
             kubernetes: keyed::Keyed::kubernetes(&registry),
+            followed: keyed::Keyed::followed(&registry),
             released: released::Released::new(&registry),
             state_commits: counters(
                 &registry,

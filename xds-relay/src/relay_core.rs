@@ -14,6 +14,8 @@ mod core;
 mod counts;
 mod drift;
 mod explained;
+#[cfg(feature = "file-origin")]
+mod followed_servers;
 mod following;
 mod identity;
 mod judging;

@@ -121,6 +121,13 @@ impl Config {
             if let Some(problem) = origin.token.as_ref().and_then(|_| rules::token(origin.tls.as_ref())) {
                 return Err(at(field("token"))(problem.to_owned()));
             }
+            let followed = origin.follow.as_ref().map(|follow| match origin.kind.protocol() {
+                Some(protocol) => follow.problem(protocol).map(|(part, problem)| (format!("follow.{part}"), problem)),
+                None => Some(("follow".to_owned(), super::follow::NO_SERVER.to_owned())),
+            });
+            if let Some((part, problem)) = followed.flatten() {
+                return Err(at(field(&part))(problem));
+            }
             rules::keepalive(origin.keepalive, &format!("{:?}", origin.keepalive)).map_err(at(field("keepalive")))?;
         }
         rules::default_origin(&self.default_origin, &self.origins).map_err(at("default_origin"))?;
@@ -221,6 +228,17 @@ impl Origin {
         Self::new(name, OriginKind::Embedded)
     }
 
+    /// The same, followed: the relay holds all that there is of these collections, and so it has releases. Only a server is.
+    #[must_use]
+    pub fn following(self, follow: super::Follow) -> Self {
+        Self { follow: Some(follow), ..self }
+    }
+
+    /// Whether the relay holds all that it has, which comes some time after the relay started.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.follow.is_some() || self.kind.etcd().is_some() || self.kind.kubernetes().is_some()
+    }
+
     /// The `xdstp:` names of these authorities come from it. They are spelled without escapes.
     #[must_use]
     pub fn with_authorities(self, authorities: impl IntoIterator<Item: Into<String>>) -> Self {
@@ -238,6 +256,7 @@ impl Origin {
             dynamic_parameters: Dialect::default(),
             keepalive: DEFAULT_KEEPALIVE,
             streams_per_connection: DEFAULT_STREAMS_PER_CONNECTION,
+            follow: None,
         }
     }
 }

@@ -71,6 +71,14 @@ impl OriginKind {
         }
     }
 
+    /// What is spoken with its servers, if it has any.
+    pub(crate) fn protocol(&self) -> Option<Protocol> {
+        match self {
+            Self::Server { protocol, .. } => Some(*protocol),
+            Self::Files { .. } | Self::Etcd { .. } | Self::Kubernetes { .. } | Self::Embedded => None,
+        }
+    }
+
     /// The directory and the descriptors, if it has files: they are read when the relay is checked and when it starts, and
     /// watched.
     ///
@@ -138,11 +146,6 @@ impl OriginKind {
             Self::Kubernetes { kubernetes, descriptors, .. } => Some((kubernetes, descriptors.as_deref())),
             Self::Server { .. } | Self::Files { .. } | Self::Etcd { .. } | Self::Embedded => None,
         }
-    }
-
-    /// Whether what it has is listed and watched, and comes some time after the relay started.
-    pub(crate) fn is_followed(&self) -> bool {
-        self.etcd().is_some() || self.kubernetes().is_some()
     }
 }
 

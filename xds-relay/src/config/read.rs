@@ -19,6 +19,7 @@ use super::{
     clients, drift,
     etcd::etcd,
     files,
+    follow::{NO_SERVER, follow},
     kubernetes::kubernetes,
     listening::{Admin, address, admin, unix},
     node_parameters::node_parameters,
@@ -195,6 +196,8 @@ fn origins(list: &yaml::Node, directory: &Path, own: &OwnAddresses, expected: &s
             })
         })?;
         let kind = origin_kind(node, directory, own)?;
+        let spoken = kind.protocol().unwrap_or_default();
+        let follow = node.field("follow", |node| follow(node, spoken))?;
         let file = |node: &yaml::Node| existing(node, directory, "file", Metadata::is_file);
         let tls = node.field("tls", |node| tls::origin(node, &file))?;
         let tls = tls.or_else(|| is_https(&kind).then(OriginTls::default));
@@ -213,6 +216,7 @@ fn origins(list: &yaml::Node, directory: &Path, own: &OwnAddresses, expected: &s
             streams_per_connection: node
                 .field("streams_per_connection", count)?
                 .unwrap_or(DEFAULT_STREAMS_PER_CONNECTION),
+            follow,
             name,
         })
     })?;
@@ -271,6 +275,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Resul
         belongs_elsewhere("dynamic_parameters", "only an origin with a server is asked")?;
         belongs_elsewhere("keepalive", of_connection)?;
         belongs_elsewhere("streams_per_connection", "only an origin with a server has connections")?;
+        belongs_elsewhere("follow", NO_SERVER)?;
     }
     let server = |node: &yaml::Node| Ok(vec![server(node, directory, own)?]);
     if let Some(servers) = node

@@ -77,10 +77,10 @@ impl Rollout {
         let is_own = |authority: &String| Some(canonical_authority(authority)) == self.authority;
         let listed = origins.iter().find(|origin| origin.authorities.iter().any(is_own));
         let origin = listed.or_else(|| origins.iter().find(|origin| origin.name == default_origin))?;
-        matches!(origin.kind, OriginKind::Server { .. }).then(|| {
+        (matches!(origin.kind, OriginKind::Server { .. }) && origin.follow.is_none()).then(|| {
             format!(
                 "`{}`: these names come from origin `{}`, which is asked for what clients want; \
-                 expected a scope of one that has all there is, such as files",
+                 expected follow: {{}} at that origin, or a scope of one that has all there is, such as files",
                 self.scope(),
                 origin.name
             )
@@ -315,7 +315,8 @@ mod tests {
             ),
             (
                 "[{ scope: 'xdstp://b.example' }]",
-                "3:20: rollout[0].scope: `xdstp://b.example`: these names come from origin `cp`",
+                "3:20: rollout[0].scope: `xdstp://b.example`: these names come from origin `cp`, which is asked for what clients \
+                 want; expected follow: {} at that origin",
             ),
             (
                 "[{ scope: old-style, halt: { rejected: 0 } }]",
@@ -370,6 +371,10 @@ mod tests {
         let place = stages(&[Who::Match([(NodeField::Locality, "a".to_owned())].into())]);
         let error = problem(&|config| config.rollout[0].stages = place.clone());
         assert!(error.starts_with("rollout[0].stages[0].match: `locality` is three"), "{error}");
+        let mut followed = good.clone();
+        followed.rollout[0].authority = Some("b.example".to_owned());
+        followed.origins[1].follow = Some(crate::config::Follow::default());
+        assert_eq!(followed.validate(), Ok(()), "one that is followed has all there is");
         let error = problem(&|config| config.rollout[0].authority = Some("b.example".to_owned()));
         assert!(
             error.starts_with("rollout[0].scope: `xdstp://b.example`: these names come from origin `cp`"),

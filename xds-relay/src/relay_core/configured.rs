@@ -20,13 +20,13 @@ const SILENT_HINT: &str = "the origin does not answer: one that looks at the nod
 pub(crate) struct Configured {
     /// In the order of the configuration.
     pub(crate) all: Vec<Arc<dyn Origin>>,
-    /// Those of files, of etcd and of Kubernetes, by position, for whoever reads them.
+    /// Those of files, of etcd and of Kubernetes, and servers that are followed, by position, for whoever reads them.
     pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) authorities: Arc<Authorities>,
 }
 
 /// An embedded origin that nobody brought: nothing is known of what it has.
-struct Missing;
+pub(crate) struct Missing;
 
 impl Origin for Missing {
     fn kind(&self) -> &'static str {
@@ -65,6 +65,11 @@ impl Configured {
         let (mut all, mut files) = (Vec::<Arc<dyn Origin>>::new(), BTreeMap::new());
         for (position, origin) in config.origins.iter().enumerate() {
             match &origin.kind {
+                OriginKind::Server { .. } if origin.follow.is_some() => {
+                    let origin = Arc::new(SnapshotOrigin::new("followed", common.rules.clone()));
+                    files.insert(position, origin.clone());
+                    all.push(origin);
+                }
                 OriginKind::Server { servers, protocol } => {
                     let at = (position, &authorities);
                     all.push(Arc::new(server(config, origin, (servers, *protocol), at, common)));

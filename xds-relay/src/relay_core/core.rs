@@ -43,7 +43,9 @@ pub struct RelayCore {
     pub(crate) authorities: Arc<Authorities>,
     /// What origins have that come later, too.
     pub(crate) common: Common,
-    /// Those of files, of etcd and of Kubernetes, by position: for whoever reads them.
+    /// Servers that are followed: what comes of each, to the relay alone, and what that may use up.
+    pub(crate) followed: Mutex<Vec<(Arc<Federation>, federation::Limits)>>,
+    /// Those of files, of etcd and of Kubernetes, and servers that are followed, by position: for whoever reads them.
     files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     /// What is wrong with them, by position.
     pub(crate) troubles: Mutex<BTreeMap<usize, Trouble>>,
@@ -167,6 +169,7 @@ impl RelayCore {
             names: OriginNames::new(&config.origins),
             authorities,
             common,
+            followed: Mutex::default(),
             files,
             troubles: Mutex::default(),
             grouping,
@@ -237,6 +240,8 @@ impl RelayCore {
         self.federation.make_room(now, &mut |room, type_url, lacking| self.end_largest(room, type_url, lacking));
         self.end_greedy_streams();
         self.federation.sweep(now);
+        let followed = lock(&self.followed).clone();
+        followed.iter().for_each(|(federation, _)| federation.sweep(now));
         // After scopes went.
         self.client_uses.sweep(&self.federation, now);
         self.metrics.it_is(now);
@@ -298,9 +303,12 @@ impl RelayCore {
         self.quotas.set(&limits);
         self.client_uses.set(&limits);
         let Limits { groups, authorities, names, .. } = limits;
-        self.shared.groups.set_most(groups);
-        self.shared.authorities.set_most(authorities);
-        self.shared.names.set_most(names);
+        let followed = lock(&self.followed);
+        for shared in followed.iter().map(|(_, limits)| limits).chain([&self.shared]) {
+            shared.groups.set_most(groups);
+            shared.authorities.set_most(authorities);
+            shared.names.set_most(names);
+        }
     }
 
     /// There may be no more node groups and streams of load reports than these, whatever limits are

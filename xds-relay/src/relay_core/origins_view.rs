@@ -19,10 +19,11 @@ const LONGEST_WAIT: u64 = 86_400;
 impl RelayCore {
     /// The origins, with the streams to each.
     pub fn origin_details(&self, now: Instant) -> Origins {
-        let scopes = self.all_scopes();
+        let (scopes, followed) = (self.all_scopes(), self.followed_scopes());
         let (statuses, _) = self.held(&scopes, now);
         let of_origin = |(at, status): (usize, OriginStatus)| {
-            let mut upstreams = upstreams(scopes.iter().filter(|scope| scope.origin() == at), now);
+            let of_it = scopes.iter().chain(&followed).filter(|scope| scope.origin() == at);
+            let mut upstreams = upstreams(of_it, now);
             upstreams.sort_by_key(|stream| stream.connected);
             let more_upstreams = upstreams.len().saturating_sub(PAGE);
             upstreams.truncate(PAGE);

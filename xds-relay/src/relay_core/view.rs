@@ -78,11 +78,11 @@ impl RelayCore {
 
     /// Everything the relay holds, of whom, and for whom.
     pub fn config_dump(&self, now: Instant) -> ConfigDump {
-        let scopes = self.all_scopes();
+        let (scopes, followed) = (self.all_scopes(), self.followed_scopes());
         let origins = self.origins().into_iter().map(|(index, name, origin)| OriginDump {
             name,
             protocol: origin.kind().to_owned(),
-            streams: upstreams(scopes.iter().filter(|scope| scope.origin() == index), now),
+            streams: upstreams(scopes.iter().chain(&followed).filter(|scope| scope.origin() == index), now),
             content: origin.content().map(|held| content(&held)).unwrap_or_default(),
         });
         let origins = origins.collect();
@@ -157,6 +157,12 @@ impl RelayCore {
             }
         });
         gauges
+    }
+
+    /// What the relay is itself a client of.
+    pub(crate) fn followed_scopes(&self) -> Vec<Arc<Scope>> {
+        let followed = lock(&self.followed).clone();
+        followed.iter().flat_map(|(federation, _)| federation.scopes()).collect()
     }
 
     /// The shared scopes, and those of one stream alone (rule 121).

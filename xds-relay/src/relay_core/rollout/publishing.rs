@@ -98,10 +98,13 @@ impl Releases {
     ) -> Result<(), StoredError> {
         let Some(content) = self.origin.content().filter(|_| self.origin.ready().is_ok()) else { return Ok(()) };
         if state.seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &content)) {
-            state.settling.changed(now);
+            // What is in no release changes all the time.
+            if !state.seen.as_ref().is_some_and(|seen| self.releases_the_same(seen, &content)) {
+                state.settling.changed(now);
+                state.turn.is_inherited = false;
+                state.named = named(&state.stored);
+            }
             state.seen = Some(content.clone());
-            state.turn.is_inherited = false;
-            state.named = named(&state.stored);
         }
         // Who has the turn later takes what is there then, and has been for long.
         if !is_publisher || !state.settling.handle_timeout(now) {
@@ -113,6 +116,30 @@ impl Releases {
             state.settling.changed(now);
         }
         taken
+    }
+
+    /// Whether a release of one would be that of the other, as far as that can be told without hashing all of it.
+    fn releases_the_same(&self, one: &[Held], other: &[Held]) -> bool {
+        let is_of_it = |(type_url, name, resource): &&Held| {
+            let types = self.rollout.types;
+            name.authority() == self.rollout.authority.as_deref()
+                && types.contains(type_url)
+                && !resource.value.do_not_cache()
+        };
+        let is_as = |(one, other): (&Held, &Held)| {
+            let (of, like) = (&one.2.value, &other.2.value);
+            (&one.0, &one.1, &one.2.version) == (&other.0, &other.1, &other.2.version)
+                && (of.any(), of.wrapper(), of.ttl(), of.variant())
+                    == (like.any(), like.wrapper(), like.ttl(), like.variant())
+        };
+        let (mut of_one, mut of_other) = (one.iter().filter(is_of_it), other.iter().filter(is_of_it));
+        loop {
+            match (of_one.next(), of_other.next()) {
+                (None, None) => return true,
+                (Some(one), Some(other)) if is_as((one, other)) => {}
+                _ => return false,
+            }
+        }
     }
 
     fn take(&self, state: &mut State, content: &[Held], now: Instant, wall: SystemTime) -> Result<(), StoredError> {
