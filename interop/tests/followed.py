@@ -19,19 +19,21 @@ STAGES = [
 class Followed(Released):
     """A control plane whose content is a listener, its route, and a cluster that has its endpoints over xDS."""
 
-    def __init__(self, bed, client, protocol):
+    def __init__(self, bed, client, protocol, own_endpoints=False):
         super().__init__(bed)
+        self.own_endpoints = own_endpoints
         self.client, self.protocol, self.port = client, protocol.partition("_")[0], free_port()
         self.backend = 10_001
         options = ["--snapshots"] if protocol.endswith("snapshots") else []
         self.plane = bed.origin(self.resources(1), name="plane", options=options)
 
     def resources(self, number, bad=False):
-        """All that it has at a revision: its cluster is of that revision alone, and has the endpoints that all have."""
+        """All that it has at a revision: its cluster is of that revision alone, and so are its endpoints, or all have the same."""
         name = f"revision-{number}"
-        mesh = envoy_mesh(self.client, self.port, **{name: self.backend})
+        mesh = envoy_mesh(self.client, self.port, **{name: self.endpoint(number)})
         mesh.routes = [("/", name)]
-        mesh.endpoints_naming = lambda _type_url, _name: "backend"
+        if not self.own_endpoints:
+            mesh.endpoints_naming = lambda _type_url, _name: "backend"
         front, *others = mesh.resources()
         # Several Envoys on one machine.
         front["bind_to_port"] = False
@@ -39,6 +41,10 @@ class Followed(Released):
             # Both are for everything.
             front["filter_chains"] *= 2
         return [front, *others]
+
+    def endpoint(self, number):
+        """The port of what a revision is served by."""
+        return 10_000 + number if self.own_endpoints else self.backend
 
     def origins(self):
         """The control plane, and nothing of what it has but that it is followed."""
@@ -52,7 +58,7 @@ class Followed(Released):
         """They all have this revision, with the endpoints that its cluster refers to and the route to it."""
         have(number, envoys)
         for envoy in envoys:
-            until("it has the endpoints", lambda envoy=envoy: ports(envoy) == {self.backend})
+            until("it has the endpoints", lambda envoy=envoy: ports(envoy, number) == {self.endpoint(number)})
             until("its route is to it", lambda envoy=envoy: routed(envoy) == f"revision-{number}")
 
 
@@ -130,13 +136,33 @@ def a_control_plane_that_comes_back_is_released_in_stages(bed, client, origin):
         equal(envoy.stat("listener_manager.listener_removed"), 0, "the listeners that were removed")
 
 
-def ports(envoy):
-    """Those of the endpoints of what came over xDS."""
+@scenario(client=(DELTA, SOTW), origin=("sotw_snapshots",), needs_relay=True, needs_programs=True, waits=True)
+def what_is_released_with_its_endpoints_is_served_with_them(bed, client, origin):
+    """The control plane has only those of what is new: who comes gets those of what is stable, and so do all when it is dead."""
+    followed = Followed(bed, client, origin, own_endpoints=True)
+    relay = followed.relay(STAGES, all_types=True)
+    canary, other = (bed.envoy(client, relay.port, node=cluster, cluster=cluster) for cluster in ("canary", "mesh"))
+    followed.serve(1, [canary, other])
+    first = scope(relay)["stable"]
+
+    followed.change(2)
+    followed.serve(2, [canary])
+    followed.serve(1, [other, bed.envoy(client, relay.port, node="late")])
+    followed.order(relay, "rollout", "promote")
+    followed.serve(2, [canary, other])
+
+    followed.plane.kill()
+    followed.order(relay, "rollback", "--to", first)
+    followed.serve(1, [canary, other, bed.envoy(client, relay.port, node="later")])
+
+
+def ports(envoy, number):
+    """Those of the endpoints that the cluster of a revision has."""
     found = [entry["endpoint_config"] for entry in envoy.dump("dynamic_endpoint_configs", "include_eds")]
     return {
         endpoint["endpoint"]["address"]["socket_address"]["port_value"]
         for of in found
-        if of.get("cluster_name") == "backend"
+        if of.get("cluster_name") in ("backend", f"revision-{number}")
         for locality in of.get("endpoints", [])
         for endpoint in locality.get("lb_endpoints", [])
     }
