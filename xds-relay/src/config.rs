@@ -225,7 +225,7 @@ pub struct Origin {
     pub keepalive: Duration,
     /// How many streams share a connection to it, at most.
     pub streams_per_connection: NonZeroUsize,
-    /// What the relay asks for to hold all that there is, if it follows it: it has releases then.
+    /// What the relay asks for itself to know all that there is, for releases of it.
     pub follow: Option<Follow>,
 }
 

@@ -73,4 +73,4 @@ pub use self::stored::{Applied, Kept, Logged, Reader, Stored};
 pub(crate) use self::stored::{Taken, Waiting, WaitingOrders};
 pub(crate) use self::turn::Alone;
 pub use self::turn::{Turn, Turns};
-pub use self::types::Types;
+pub use self::types::{Gathered, Types};

@@ -71,14 +71,6 @@ impl OriginKind {
         }
     }
 
-    /// What is spoken with its servers, if it has any.
-    pub(crate) fn protocol(&self) -> Option<Protocol> {
-        match self {
-            Self::Server { protocol, .. } => Some(*protocol),
-            Self::Files { .. } | Self::Etcd { .. } | Self::Kubernetes { .. } | Self::Embedded => None,
-        }
-    }
-
     /// The directory and the descriptors, if it has files: they are read when the relay is checked and when it starts, and
     /// watched.
     ///

@@ -19,7 +19,7 @@ use super::{
     clients, drift,
     etcd::etcd,
     files,
-    follow::{NO_SERVER, follow},
+    follow::{NO_SERVER, follow, unused},
     kubernetes::kubernetes,
     listening::{Admin, address, admin, unix},
     node_parameters::node_parameters,
@@ -86,6 +86,11 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let rollout = root.field("rollout", rollout::rollouts)?.unwrap_or_default();
     if let Some((place, problem)) = rollout::problem(&rollout, (&origins, &default_origin), state.as_ref()) {
         let path = format!("rollout{place}");
+        let position = root.place_of(&path);
+        return Err(Error { path, ..Error::new(position, problem) });
+    }
+    if let Some((index, problem)) = unused(&rollout, (&origins, &default_origin)) {
+        let path = format!("origins[{index}].follow");
         let position = root.place_of(&path);
         return Err(Error { path, ..Error::new(position, problem) });
     }
@@ -196,8 +201,7 @@ fn origins(list: &yaml::Node, directory: &Path, own: &OwnAddresses, expected: &s
             })
         })?;
         let kind = origin_kind(node, directory, own)?;
-        let spoken = kind.protocol().unwrap_or_default();
-        let follow = node.field("follow", |node| follow(node, spoken))?;
+        let follow = node.field("follow", follow)?;
         let file = |node: &yaml::Node| existing(node, directory, "file", Metadata::is_file);
         let tls = node.field("tls", |node| tls::origin(node, &file))?;
         let tls = tls.or_else(|| is_https(&kind).then(OriginTls::default));

@@ -11,7 +11,6 @@ use tokio::runtime::Handle;
 use super::server::FollowedServer;
 use crate::config::Config;
 use crate::error::Error;
-use crate::keyed_origin::{Followed, Read, Told};
 use crate::lock::lock;
 use crate::relay_core::RelayCore;
 
@@ -93,8 +92,7 @@ pub(crate) fn follow_all(config: &Config, core: &Arc<RelayCore>) -> Result<Vec<F
 
 fn run(mut server: FollowedServer, bell: &Bell, runtime: &Handle) {
     let _entered = runtime.enter();
-    let followed = server.followed();
-    guarded(&followed, || {
+    let follow = |server: &mut FollowedServer| {
         loop {
             server.poll(Instant::now());
             let at = server.poll_timeout().map(|at| at.saturating_duration_since(Instant::now()));
@@ -103,36 +101,29 @@ fn run(mut server: FollowedServer, bell: &Bell, runtime: &Handle) {
                 return;
             }
         }
-    });
+    };
+    guarded(&mut server, follow);
 }
 
 /// A fault of whoever follows ends that, and it is said.
-fn guarded<R: Read, T: Told>(followed: &Mutex<Followed<R, T>>, follow: impl FnOnce()) {
-    if catch_unwind(AssertUnwindSafe(follow)).is_err() {
-        lock(followed).lost("it is followed no more: a fault of the relay, which the log has".to_owned());
+fn guarded(server: &mut FollowedServer, follow: impl FnOnce(&mut FollowedServer)) {
+    if catch_unwind(AssertUnwindSafe(|| follow(server))).is_err() {
+        server.lost("it is followed no more: a fault of the relay, which the log has");
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
-
     use super::*;
-    use crate::etcd_origin::Reader;
-    use crate::file_origin::{Descriptors, Served};
-    use crate::keyed_origin::testing::Heard;
-    use crate::keyed_origin::{Contents, Follower, Teller};
+    use crate::followed_server::server::tests::server;
 
-    #[test]
-    fn that_it_is_followed_no_more_is_said() {
-        let (told, heard) = channel();
-        let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
-        let follower = Follower::new(Contents::new(reader), [""]);
-        let followed = Mutex::new(Followed::new(follower, Teller::new(told, "the control plane")));
-        guarded(&followed, || {});
-        assert_eq!(heard.try_iter().count(), 0);
-        guarded(&followed, || panic!("a fault"));
-        let said = |heard: &Heard| matches!(heard, Heard::Trouble(Some(words)) if words.contains("followed no more"));
-        assert!(heard.try_iter().any(|heard| said(&heard)));
+    #[tokio::test]
+    async fn that_it_is_followed_no_more_is_said() {
+        let (mut server, core) = server();
+        let trouble = || core.status(Instant::now()).origins[0].hint.clone().unwrap();
+        guarded(&mut server, |_| {});
+        assert!(!trouble().contains("followed no more"));
+        guarded(&mut server, |_| panic!("a fault"));
+        assert!(trouble().contains("followed no more"), "{}", trouble());
     }
 }

@@ -1,18 +1,14 @@
-//! What a control plane has, as far as it said so; and what of it counts.
+//! What a control plane has, as far as it said so; and what of it is released.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use xds_transport::TypeRules;
-use xdstp_cache::TypeUrl;
-use xdstp_uri::ResourceName;
+use xds_transport::Frame;
+use xdstp_cache::Resource;
+use xdstp_client::federation::Held;
 
-use super::references::rules;
-use crate::config::Collection;
-use crate::etcd_origin::Key;
-use crate::file_origin::Served;
-use crate::keyed_origin::{Change, Name};
+use super::references::References;
+use crate::keyed_origin::Name;
 
 /// How much of a control plane is followed: as many resources, and so many bytes of them, of their names and of those in them.
 const MOST: Most = Most { resources: 1_000_000, bytes: 1 << 30 };
@@ -23,37 +19,35 @@ struct Most {
     bytes: usize,
 }
 
+type All = BTreeMap<Name, Arc<Said>>;
+
 /// What it said last.
 pub(super) struct Gathered {
-    /// The globs, or none for all of a type.
-    collections: BTreeSet<(TypeUrl, Option<ResourceName>)>,
-    /// Names that are asked for whatever there is.
-    always: BTreeSet<Name>,
-    rules: TypeRules,
-    served: Served,
-    said: BTreeMap<Name, Arc<Said>>,
+    references: References,
+    said: All,
     /// Names that are asked for, beside what collections bring.
     named: BTreeSet<Name>,
     /// Those of them that it said do not exist.
     absent: BTreeSet<Name>,
-    /// What of it counts, and what did before a restart.
-    counted: BTreeMap<Name, Arc<Said>>,
+    /// What was released of it last, on this run.
+    before: All,
     bytes: usize,
     most: Most,
     /// There was more than that.
     is_over: bool,
-    /// How often it was asked what is to be asked for.
+    /// How often it was looked what is to be asked for.
     #[cfg(test)]
     asked: usize,
 }
 
-/// A resource, as it is put under its key.
-#[derive(Debug, PartialEq, Eq)]
+/// A resource.
+#[derive(Debug)]
 struct Said {
-    value: Bytes,
-    refers: Vec<Name>,
-    /// None that came was good.
-    is_broken: bool,
+    resource: Resource<Frame>,
+    /// Names that come from here: it is of use only with them.
+    needs: Vec<Name>,
+    /// Names that may come from elsewhere.
+    wishes: Vec<Name>,
 }
 
 /// The names that are to be asked for, and those that are not any more.
@@ -63,28 +57,48 @@ pub(super) struct Asked {
     pub(super) left: Vec<Name>,
 }
 
+/// What there is to release.
+#[derive(Debug, Default)]
+pub(super) struct Whole {
+    all: All,
+    /// The names that are waited for, each with one that refers to it.
+    pub(super) waits: BTreeMap<Name, Name>,
+    /// Something is not in it that may be in what is served: nothing is known to stand in for it.
+    pub(super) lacks: bool,
+}
+
 impl Said {
+    fn new(resource: Resource<Frame>, name: &Name, references: &References) -> Self {
+        let (needs, wishes) = references.of(name, resource.value.any());
+        // Its version is that of its content: the control plane's may change without it, and would be news.
+        Self { resource: resource.value.into_resource(None), needs, wishes }
+    }
+
     /// What it takes, with its name.
     fn bytes(&self, name: &Name) -> usize {
         let size = |(_, name): &Name| size_of::<Name>() + name.as_str().len();
-        self.value.len() + size(name) + self.refers.iter().map(size).sum::<usize>()
+        let frame = &self.resource.value;
+        frame.any().len() + frame.wrapper().len() + size(name) + self.refers().map(size).sum::<usize>()
+    }
+
+    fn refers(&self) -> impl Iterator<Item = &Name> {
+        self.needs.iter().chain(&self.wishes)
+    }
+
+    fn is_as(&self, other: &Self) -> bool {
+        let (one, other) = (&self.resource.value, &other.resource.value);
+        (one.any(), one.wrapper(), one.ttl(), one.variant()) == (other.any(), other.wrapper(), other.ttl(), other.variant())
     }
 }
 
 impl Gathered {
-    /// Of an origin that serves these names.
-    pub(super) fn new(collections: &[Collection], served: Served) -> Self {
-        let always = |of: &Collection| Some((of.type_url().into(), of.name().filter(|name| !name.is_glob())?.clone()));
-        let several = collections.iter().filter(|of| of.is_several());
+    pub(super) fn new(references: References) -> Self {
         Self {
-            collections: several.map(|of| (of.type_url().into(), of.name().cloned())).collect(),
-            always: collections.iter().filter_map(always).collect(),
-            rules: rules(),
-            served,
-            said: BTreeMap::new(),
+            references,
+            said: All::new(),
             named: BTreeSet::new(),
             absent: BTreeSet::new(),
-            counted: BTreeMap::new(),
+            before: All::new(),
             bytes: 0,
             most: MOST,
             is_over: false,
@@ -93,56 +107,10 @@ impl Gathered {
         }
     }
 
-    /// A resource was there before a restart, and counts.
-    pub(super) fn remember(&mut self, name: Name, value: Bytes, any: &[u8]) {
-        let refers = self.refers(&name, any);
-        self.counted.entry(name).or_insert_with(|| Arc::new(Said { value, refers, is_broken: false }));
-    }
-
-    /// A resource is there, with this value, and this encoded `Any` in it.
-    pub(super) fn put(&mut self, name: Name, value: Bytes, any: &[u8]) {
-        let refers = self.refers(&name, any);
+    /// A resource is there. If it is too much, all is as it was, until all is said anew.
+    pub(super) fn put(&mut self, name: Name, resource: Resource<Frame>) {
+        let said = Said::new(resource, &name, &self.references);
         self.absent.remove(&name);
-        self.insert(name, Said { value, refers, is_broken: false });
-    }
-
-    fn refers(&self, (type_url, _): &Name, any: &[u8]) -> Vec<Name> {
-        let mut refers = BTreeSet::new();
-        for reference in self.rules.references_of(type_url) {
-            reference.visit(any, &mut |named| {
-                let is_name = |name: &ResourceName| !name.is_glob() && !matches!(name.as_str(), "" | "*");
-                // What another origin has, this one is not asked for.
-                let is_here = |_: &ResourceName| self.served.refusal(named).is_none();
-                let parsed = ResourceName::parse(named).ok().filter(is_name).filter(is_here);
-                refers.extend(parsed.map(|named| (reference.type_url.clone(), named)));
-            });
-        }
-        refers.into_iter().collect()
-    }
-
-    /// A resource is there, of which this is not good: what the last good one referred to is still needed. Of what is left, something
-    /// may come for a while.
-    pub(super) fn refused(&mut self, name: Name, value: Bytes) {
-        let before = self.said.get(&name).or_else(|| self.counted.get(&name));
-        if !self.said.contains_key(&name) && !self.named.contains(&name) && !self.is_collected(&name) {
-            return;
-        }
-        let before = before.map(|said| (said.refers.clone(), said.is_broken));
-        let (refers, is_broken) = before.unwrap_or((Vec::new(), true));
-        self.absent.remove(&name);
-        self.insert(name, Said { value, refers, is_broken });
-    }
-
-    /// A resource is not there, or not any more.
-    pub(super) fn gone(&mut self, name: Name) {
-        self.forget(&name);
-        if self.named.contains(&name) {
-            self.absent.insert(name);
-        }
-    }
-
-    /// Unless it is too much: then it is as it was, until all is said anew.
-    fn insert(&mut self, name: Name, said: Said) {
         let before = self.said.get(&name);
         let bytes = self.bytes - before.map_or(0, |before| before.bytes(&name)) + said.bytes(&name);
         let resources = self.said.len() + usize::from(before.is_none());
@@ -152,6 +120,14 @@ impl Gathered {
         }
         self.bytes = bytes;
         self.said.insert(name, Arc::new(said));
+    }
+
+    /// A resource is not there, or not any more.
+    pub(super) fn gone(&mut self, name: Name) {
+        self.forget(&name);
+        if self.named.contains(&name) {
+            self.absent.insert(name);
+        }
     }
 
     fn forget(&mut self, name: &Name) {
@@ -170,7 +146,7 @@ impl Gathered {
         self.most.resources = resources;
     }
 
-    /// All is to be said anew: what counts does until then.
+    /// All is to be said anew.
     pub(super) fn begin_anew(&mut self) {
         self.said.clear();
         self.named.clear();
@@ -178,19 +154,17 @@ impl Gathered {
         (self.bytes, self.is_over) = (0, false);
     }
 
-    /// What is referred to is asked for, by what is there and by what counts in its place, and nothing else is any more.
+    /// What is referred to is asked for, by what is there and by what was released in its place, and nothing else is any more.
     pub(super) fn ask(&mut self) -> Asked {
         #[cfg(test)]
         {
             self.asked += 1;
         }
-        let refers = |(name, said): (&Name, &Arc<Said>)| {
-            let before = self.counted.get(name).filter(|_| !self.is_whole(name, said));
-            said.refers.iter().chain(before.into_iter().flat_map(|before| &before.refers)).cloned().collect::<Vec<_>>()
-        };
-        let all = self.said.iter().flat_map(refers);
-        let wanted = all.filter(|name| !self.is_collected(name)).chain(self.always.iter().cloned());
-        let wanted: BTreeSet<Name> = wanted.collect();
+        let mut wanted = BTreeSet::new();
+        for (name, said) in &self.said {
+            let before = self.before.get(name).filter(|_| self.late(said).is_some());
+            wanted.extend(said.refers().chain(before.into_iter().flat_map(|before| before.refers())).cloned());
+        }
         let more: Vec<_> = wanted.difference(&self.named).cloned().collect();
         let left: Vec<_> = self.named.difference(&wanted).cloned().collect();
         for name in &left {
@@ -201,22 +175,17 @@ impl Gathered {
         Asked { more, left }
     }
 
-    /// Whether a collection that is asked for has it, if it is there.
-    fn is_collected(&self, (type_url, name): &Name) -> bool {
-        let has = |collection: Option<ResourceName>| self.collections.contains(&(type_url.clone(), collection));
-        (name.is_opaque() && has(None)) || name.glob_parent().is_some_and(|glob| has(Some(glob)))
+    /// The first name that it needs of which nothing is known.
+    fn late<'a>(&self, said: &'a Said) -> Option<&'a Name> {
+        said.needs.iter().find(|name| !self.said.contains_key(name) && !self.absent.contains(name))
     }
 
-    /// Whether there is a resource, or it was said that there is none.
-    fn is_answered(&self, name: &Name) -> bool {
-        self.said.contains_key(name) || self.absent.contains(name) || self.is_collected(name)
+    /// Whether something that is there needs a name of which nothing is known.
+    pub(super) fn waits(&self) -> bool {
+        self.said.values().any(|said| self.late(said).is_some())
     }
 
-    /// The names that are asked for and not answered.
-    pub(super) fn unanswered(&self) -> impl Iterator<Item = &Name> {
-        self.named.iter().filter(|name| !self.is_answered(name))
-    }
-
+    #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.said.is_empty()
     }
@@ -225,90 +194,117 @@ impl Gathered {
     pub(super) fn too_much(&self) -> Option<String> {
         let Most { resources, bytes } = self.most;
         self.is_over
-            .then(|| format!("it has more than {resources} resources or {} MiB, and nothing changes", bytes >> 20))
+            .then(|| format!("it has more than {resources} resources or {} MiB of them", bytes >> 20))
     }
 
-    /// Whether all is answered that it refers to, and for what counts already, with something good.
-    fn is_whole(&self, name: &Name, said: &Said) -> bool {
-        let is_broken = |name| self.said.get(name).is_some_and(|said| said.is_broken);
-        let is_new = !self.counted.contains_key(name);
-        said.refers.iter().all(|name| self.is_answered(name) && (is_new || !is_broken(name)))
+    /// All that is there with what it needs; what waits, and what is refused that never was good on this run, is as it was, or else as
+    /// it is `served`.
+    pub(super) fn whole<'a>(
+        &self,
+        refused: impl Iterator<Item = &'a Name>,
+        served: impl Fn() -> Result<BTreeMap<Name, Resource<Frame>>, &'static str>,
+    ) -> Whole {
+        let mut former = Former { before: &self.before, references: &self.references, served: &served, read: None };
+        let mut whole = Whole::default();
+        // What is referred to by name is there with what refers to it.
+        for (name, said) in self.said.iter().filter(|(name, _)| !self.named.contains(name)) {
+            match self.late(said) {
+                None => self.add(&mut whole, (name, said), None),
+                Some(late) => {
+                    whole.waits.entry(late.clone()).or_insert_with(|| name.clone());
+                    if let Some(said) = former.of(name) {
+                        self.add(&mut whole, (name, &said), Some(&mut former));
+                    }
+                }
+            }
+        }
+        for name in refused.filter(|name| !self.said.contains_key(name) && !self.named.contains(name)) {
+            if let Some(said) = former.of(name) {
+                self.add(&mut whole, (name, &said), Some(&mut former));
+            }
+        }
+        whole.lacks = matches!(former.read, Some(Err(_)));
+        whole
     }
 
-    /// All that is there, as it is if it is whole, and else as it was. So is what is asked for again and not answered.
-    fn whole(&self) -> BTreeMap<&Name, &Arc<Said>> {
-        let there = self.said.iter().filter_map(|(name, said)| match self.is_whole(name, said) {
-            true => Some((name, said)),
-            false => self.counted.get_key_value(name),
-        });
-        let late = self.unanswered().filter_map(|name| self.counted.get_key_value(name));
-        there.chain(late).collect()
+    /// A resource, and what it refers to: where it stays as it was, that does, too.
+    fn add(&self, whole: &mut Whole, (name, said): (&Name, &Arc<Said>), mut former: Option<&mut Former<'_>>) {
+        for refers in said.refers() {
+            let there = self.said.get(refers).cloned();
+            if let Some(there) = there.or_else(|| former.as_mut().and_then(|former| former.of(refers))) {
+                whole.all.insert(refers.clone(), there);
+            }
+        }
+        whole.all.insert(name.clone(), said.clone());
     }
 
-    /// All of it.
-    pub(super) fn all(&self) -> Vec<Change> {
-        self.whole().into_iter().filter_map(|(name, said)| put(name, said)).collect()
-    }
-
-    /// What is otherwise than what counts.
-    pub(super) fn changes(&self) -> Vec<Change> {
-        let whole = self.whole();
-        let is_new = |(name, said): &(&&Name, &&Arc<Said>)| {
-            self.counted.get(**name).is_none_or(|before| before.value != said.value)
+    /// It is released from now on. Whether it is otherwise than what was last.
+    pub(super) fn release(&mut self, whole: Whole) -> bool {
+        let is_as = |((one, this), (other, that)): ((&Name, &Arc<Said>), (&Name, &Arc<Said>))| {
+            one == other && (Arc::ptr_eq(this, that) || this.is_as(that))
         };
-        let gone = self.counted.keys().filter(|name| !whole.contains_key(name));
-        let gone = gone.filter_map(|name| Some(Change::Delete(key(name)?)));
-        let new = whole.iter().filter(is_new).filter_map(|(name, said)| put(name, said));
-        new.chain(gone).collect()
+        let is_same = self.before.len() == whole.all.len() && self.before.iter().zip(&whole.all).all(is_as);
+        self.before = whole.all;
+        !is_same
     }
 
-    /// What is there and otherwise than what counts, which it does from now on: of nothing it is known that it is not there.
-    pub(super) fn begin(&mut self) -> Vec<Change> {
-        let mut changes = self.changes();
-        changes.retain(|change| matches!(change, Change::Put { .. }));
-        let whole: Vec<_> = self.whole().into_iter().map(|(name, said)| (name.clone(), said.clone())).collect();
-        self.counted.extend(whole);
-        changes
-    }
-
-    /// It counts from now on, and nothing else.
-    pub(super) fn count(&mut self) {
-        self.counted = self.whole().into_iter().map(|(name, said)| (name.clone(), said.clone())).collect();
+    /// What was released last.
+    pub(super) fn released(&self) -> Vec<Held> {
+        let held = |((type_url, name), said): (&Name, &Arc<Said>)| (type_url.clone(), name.clone(), said.resource.clone());
+        self.before.iter().map(held).collect()
     }
 }
 
-fn put(name: &Name, said: &Said) -> Option<Change> {
-    Some(Change::Put { key: key(name)?, rank: String::new(), value: said.value.clone() })
+/// What there was.
+struct Former<'a> {
+    before: &'a All,
+    references: &'a References,
+    served: &'a dyn Fn() -> Result<BTreeMap<Name, Resource<Frame>>, &'static str>,
+    /// What is served, once it was needed.
+    read: Option<Result<BTreeMap<Name, Resource<Frame>>, &'static str>>,
 }
 
-/// What has none is refused before it is gathered.
-fn key((type_url, name): &Name) -> Option<String> {
-    Key::new(type_url.as_str(), name.clone()).ok().map(|key| key.to_string())
+impl Former<'_> {
+    fn of(&mut self, name: &Name) -> Option<Arc<Said>> {
+        if let Some(before) = self.before.get(name) {
+            return Some(before.clone());
+        }
+        let served = self.read.get_or_insert_with(|| (self.served)());
+        let resource = served.as_ref().ok()?.get(name)?.clone();
+        Some(Arc::new(Said::new(resource, name, self.references)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use xdstp_cache::TypeUrl;
+    use xdstp_uri::ResourceName;
+
     use super::*;
 
     fn name(text: &str) -> Name {
         (TypeUrl::from("x.Y"), ResourceName::parse(text).unwrap())
     }
 
+    fn resource(body: &[u8]) -> Resource<Frame> {
+        Frame::of_message(&"x.Y".into(), body).into_resource(None)
+    }
+
     #[test]
     fn what_is_too_much_is_not_taken_and_counts_with_its_name() {
-        let mut gathered = Gathered::new(&["x.Y".parse().unwrap()], Served::default());
+        let mut gathered = Gathered::new(References::default());
         gathered.most = Most { resources: 2, bytes: 1 << 20 };
         for text in ["a", "b", "b"] {
-            gathered.put(name(text), Bytes::from_static(b"v"), b"");
+            gathered.put(name(text), resource(b"v"));
         }
         assert_eq!(gathered.too_much(), None);
-        gathered.put(name("c"), Bytes::new(), b"");
+        gathered.put(name("c"), resource(b""));
         assert!(gathered.too_much().is_some_and(|words| words.starts_with("it has more than 2 resources or 1 MiB")));
         gathered.begin_anew();
         assert_eq!((gathered.too_much(), gathered.bytes), (None, 0));
         let long = "n".repeat(1 << 10);
         gathered.most.bytes = 1 << 10;
-        gathered.put(name(&long), Bytes::new(), b"");
+        gathered.put(name(&long), resource(b""));
         assert!(gathered.too_much().is_some() && gathered.is_empty());
     }
 }

@@ -9,16 +9,18 @@ use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use xds_transport::client::{Changed, Command, Update, Verdict};
 use xds_transport::{Frame, Rejected, TypeRules, wire};
-use xdstp_cache::{Resource, Selector, TypeUrl};
+use xdstp_cache::{Interest, Resource, Selector, TypeUrl};
 use xdstp_client::federation::{Dial, Dialed, Position, is_marker};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
 
-use super::references::rules;
 use super::streams::{OneStream, Streams};
 use crate::etcd_origin::{Key, Reader};
-use crate::keyed_origin::{Name, Read as _};
+use crate::keyed_origin::{Name, Read as _, shown, shown_name};
 use crate::lock::lock;
+
+/// Of how many resources it is known that they are refused. With more nothing of the control plane counts.
+const MOST: usize = 10_000;
 
 /// Who reads what comes.
 pub(super) struct Judge {
@@ -30,62 +32,120 @@ pub(super) struct Judge {
 #[derive(Default)]
 struct Judged {
     /// Of these what came last was refused.
-    refused: BTreeSet<Name>,
-    /// What is new of that: the value, or that it is not so any more.
-    news: BTreeMap<Name, Option<Bytes>>,
+    refused: BTreeMap<Name, Refused>,
+    /// There were more.
+    is_over: bool,
+    is_news: bool,
+    streams: usize,
+}
+
+struct Refused {
+    /// On which stream.
+    stream: usize,
+    digest: u128,
+    why: String,
+}
+
+/// What is refused.
+#[derive(Debug, Default)]
+pub(super) struct AllRefused {
+    pub(super) names: BTreeSet<Name>,
+    /// One of them, and why.
+    pub(super) first: Option<String>,
+    /// There are more.
+    pub(super) is_over: bool,
 }
 
 impl Judge {
     pub(super) fn new(reader: Reader) -> Arc<Self> {
-        Arc::new(Self { reader, rules: rules(), judged: Mutex::default() })
+        Arc::new(Self { reader, rules: TypeRules::envoy(), judged: Mutex::default() })
     }
 
-    /// What was refused since the last call, and what of it was not refused any more.
-    pub(super) fn news(&self) -> BTreeMap<Name, Option<Bytes>> {
-        std::mem::take(&mut lock(&self.judged).news)
+    /// What is refused, if that is otherwise than at the last call.
+    pub(super) fn news(&self) -> Option<AllRefused> {
+        let judged = &mut *lock(&self.judged);
+        let first = judged.refused.iter().next();
+        std::mem::take(&mut judged.is_news).then(|| AllRefused {
+            names: judged.refused.keys().cloned().collect(),
+            first: first.map(|(name, of)| format!("{}: {}", shown_name(name), of.why)),
+            is_over: judged.is_over,
+        })
     }
 
     /// Nobody asks for it any more.
     pub(super) fn forget(&self, name: &Name) {
-        lock(&self.judged).refused.remove(name);
-    }
-
-    pub(super) fn has_news(&self) -> bool {
-        !lock(&self.judged).news.is_empty()
+        self.are_over([name]);
     }
 
     /// # Errors
     /// Why nobody could use it.
-    fn look(&self, type_url: &TypeUrl, changed: &Changed) -> Result<(), Rejected> {
+    fn look(&self, stream: usize, type_url: &TypeUrl, changed: &Changed) -> Result<(), Rejected> {
         // Whoever asked for it takes it out.
         if is_marker(&changed.name) {
             return Ok(());
         }
-        let rejected = |why: String| Rejected::new(changed.name.as_str(), why);
-        let key = Key::new(type_url.as_str(), changed.name.clone()).map_err(|error| rejected(error.to_string()))?;
-        let name = (type_url.clone(), changed.name.clone());
-        let value =
-            encoded(&changed.name, &changed.resource).ok_or_else(|| rejected("it cannot be read".to_owned()))?;
-        self.reader.read(&key.to_string(), &value).map(drop).map_err(|why| {
-            let mut judged = lock(&self.judged);
-            judged.refused.insert(name.clone());
-            judged.news.insert(name, Some(value));
-            rejected(why)
+        let (name, digest) = ((type_url.clone(), changed.name.clone()), changed.resource.value.digest());
+        let rejected = |why: &str| Rejected::new(changed.name.as_str(), why);
+        // The same again is refused as it was.
+        if let Some(of) = lock(&self.judged).refused.get_mut(&name).filter(|of| of.digest == digest) {
+            of.stream = stream;
+            return Err(rejected(&of.why));
+        }
+        self.read(type_url, changed).map_err(|why| {
+            let judged = &mut *lock(&self.judged);
+            let refused = Refused { stream, digest, why: shown(&why) };
+            let has_room = judged.refused.len() < MOST || judged.refused.contains_key(&name);
+            match has_room {
+                true => _ = judged.refused.insert(name, refused),
+                false => judged.is_over = true,
+            }
+            judged.is_news = true;
+            rejected(&why)
         })
     }
 
+    fn read(&self, type_url: &TypeUrl, changed: &Changed) -> Result<(), String> {
+        let key = Key::new(type_url.as_str(), changed.name.clone()).map_err(|error| error.to_string())?;
+        let value = encoded(&changed.name, &changed.resource).ok_or("it cannot be read")?;
+        self.reader.read(&key.to_string(), &value).map(drop)
+    }
+
     /// Nothing of these names is refused any more.
-    fn are_over<'a>(&self, names: impl Iterator<Item = &'a Name>) {
+    fn are_over<'a>(&self, names: impl IntoIterator<Item = &'a Name>) {
         let judged = &mut *lock(&self.judged);
-        for name in names.filter(|name| judged.refused.remove(*name)) {
-            judged.news.insert(name.clone(), None);
+        for name in names {
+            judged.is_news |= judged.refused.remove(name).is_some();
         }
+    }
+
+    /// A stream begins: it says anew what there is.
+    fn begin(&self, stream: usize) {
+        let judged = &mut *lock(&self.judged);
+        let before = judged.refused.len();
+        judged.refused.retain(|_, of| of.stream != stream);
+        judged.is_news |= judged.refused.len() != before || std::mem::take(&mut judged.is_over);
+    }
+
+    /// All that there is of a type came: of what did not come nothing is refused.
+    fn is_all(&self, stream: usize, type_url: &TypeUrl, refused: &[Rejected]) {
+        let came: BTreeSet<_> = refused.iter().map(|of| of.name.as_str()).collect();
+        let judged = &mut *lock(&self.judged);
+        let before = judged.refused.len();
+        judged.refused.retain(|(of_type, name), of| {
+            of.stream != stream || of_type != type_url || came.contains(name.as_str())
+        });
+        judged.is_news |= judged.refused.len() != before;
+    }
+
+    fn another_stream(&self) -> usize {
+        let judged = &mut *lock(&self.judged);
+        judged.streams += 1;
+        judged.streams
     }
 }
 
-/// A resource as the value that is under its key: its version is that of its content, for the control plane's may change without it, and
-/// would be a release.
-pub(super) fn encoded(name: &ResourceName, resource: &Resource<Frame>) -> Option<Bytes> {
+/// A resource as the value that is under its key.
+fn encoded(name: &ResourceName, resource: &Resource<Frame>) -> Option<Bytes> {
     let frame = &resource.value;
     let ttl = frame.ttl().map(|ttl| wire::Duration {
         seconds: i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX),
@@ -107,7 +167,7 @@ pub(super) struct Judging {
 
 impl Dial for Judging {
     fn dial(&self, server: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
-        let reading = Reading { consumer, judge: self.judge.clone(), stream: self.streams.another() };
+        let reading = Reading::new(consumer, self.judge.clone(), self.streams.another());
         self.dial.dial(server, node, Box::new(reading))
     }
 }
@@ -117,6 +177,14 @@ struct Reading {
     consumer: Box<dyn Consumer>,
     judge: Arc<Judge>,
     stream: OneStream,
+    number: usize,
+}
+
+impl Reading {
+    fn new(consumer: Box<dyn Consumer>, judge: Arc<Judge>, stream: OneStream) -> Self {
+        let number = judge.another_stream();
+        Self { consumer, judge, stream, number }
+    }
 }
 
 impl Consumer for Reading {
@@ -127,7 +195,7 @@ impl Consumer for Reading {
             update.missing.clear();
         }
         for came in [&mut update.changed, &mut update.repeated] {
-            came.retain(|changed| match self.judge.look(&type_url, changed) {
+            came.retain(|changed| match self.judge.look(self.number, &type_url, changed) {
                 Ok(()) => {
                     good.push((type_url.clone(), changed.name.clone()));
                     true
@@ -139,6 +207,9 @@ impl Consumer for Reading {
             });
         }
         good.extend(update.removed.iter().map(|name| (type_url.clone(), name.clone())));
+        if self.judge.rules.of(&type_url).full_state_in_sotw && update.complete.contains(&Interest::Wildcard) {
+            self.judge.is_all(self.number, &type_url, &refused);
+        }
         let verdict = self.consumer.update(now, update);
         let mut reasons = match verdict {
             Verdict::Accept => Vec::new(),
@@ -160,6 +231,9 @@ impl Consumer for Reading {
     }
 
     fn connection(&mut self, now: Instant, connection: Connection) {
+        if matches!(connection, Connection::Connected) {
+            self.judge.begin(self.number);
+        }
         self.stream.hears(now, &connection);
         self.consumer.connection(now, connection);
     }
@@ -204,23 +278,21 @@ impl Consumer for Reading {
 #[cfg(test)]
 mod tests {
     use xds_transport::Protocol;
-    use xds_transport::client::{Event, Interest, Stream};
+    use xds_transport::client::{Event, Stream};
 
     use super::*;
     use crate::file_origin::{Descriptors, Served};
 
     const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
-    /// Who takes all, and notes the names; and whether there is news while it does not have them.
+    /// Who takes all, and notes the names.
     #[derive(Default)]
-    struct All(Arc<Mutex<Vec<String>>>, Option<Arc<Judge>>);
+    struct All(Arc<Mutex<Vec<String>>>);
 
     impl Consumer for All {
         fn commands(&mut self, _: Instant, _: &mut dyn FnMut(Command)) {}
 
         fn update(&mut self, _: Instant, update: Update) -> Verdict {
-            let is_early = self.1.as_ref().is_some_and(|judge| judge.has_news());
-            lock(&self.0).extend(is_early.then(|| "early".to_owned()));
             lock(&self.0).extend(update.changed.iter().map(|changed| changed.name.as_str().to_owned()));
             Verdict::Accept
         }
@@ -245,12 +317,20 @@ mod tests {
         update
     }
 
-    #[test]
-    fn each_that_is_not_good_is_refused_with_its_reason_and_what_is_beside_it_is_taken() {
+    fn reading() -> (Reading, Arc<Judge>, Arc<Mutex<Vec<String>>>) {
         let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
         let (judge, taken) = (Judge::new(reader), Arc::<Mutex<Vec<_>>>::default());
-        let stream = Arc::<Streams>::default().another();
-        let mut reading = Reading { consumer: Box::new(All(taken.clone(), None)), judge: judge.clone(), stream };
+        let reading = Reading::new(Box::new(All(taken.clone())), judge.clone(), Arc::<Streams>::default().another());
+        (reading, judge, taken)
+    }
+
+    fn refused(judge: &Judge) -> Option<usize> {
+        judge.news().map(|news| news.names.len())
+    }
+
+    #[test]
+    fn each_that_is_not_good_is_refused_with_its_reason_and_what_is_beside_it_is_taken() {
+        let (mut reading, judge, taken) = reading();
         let (good, other, broken) = (b"\x0a\x01a", b"\x0a\x01z", b"\x0a\x01c\x12");
         let verdict = reading.update(Instant::now(), update(&[("a", good), ("b", other), ("c", broken)]));
         let Verdict::Reject { reasons } = verdict else { panic!("{verdict:?}") };
@@ -259,28 +339,40 @@ mod tests {
         assert!(reasons[0].starts_with("b: a resource with the name `z` inside"), "{reasons:?}");
         assert!(reasons[1].starts_with("c: value: what is in it is no envoy.config.cluster.v3.Cluster"), "{reasons:?}");
         assert_eq!((reasons.len(), std::mem::take(&mut *lock(&taken))), (2, vec!["a".to_owned()]));
-        assert_eq!(judge.news().values().filter(|value| value.is_some()).count(), 2);
+        assert_eq!(refused(&judge), Some(2));
         let verdict = reading.update(Instant::now(), update(&[("c", b"\x0a\x01c")]));
         assert_eq!((verdict, std::mem::take(&mut *lock(&taken))), (Verdict::Accept, vec!["c".to_owned()]));
-        assert_eq!(judge.news().into_values().collect::<Vec<_>>(), [None], "it is not refused any more");
-    }
-
-    fn reading() -> (Reading, Arc<Judge>, Arc<Mutex<Vec<String>>>) {
-        let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
-        let (judge, taken) = (Judge::new(reader), Arc::<Mutex<Vec<_>>>::default());
-        let stream = Arc::<Streams>::default().another();
-        let consumer = Box::new(All(taken.clone(), Some(judge.clone())));
-        (Reading { consumer, judge: judge.clone(), stream }, judge, taken)
+        assert_eq!(refused(&judge), Some(1), "it is not refused any more");
     }
 
     #[test]
-    fn that_it_is_not_refused_any_more_is_told_once_the_good_one_is_there() {
-        let (mut reading, judge, taken) = reading();
-        reading.update(Instant::now(), update(&[("c", b"\x0a\x01c\x12")]));
-        assert_eq!(judge.news().len(), 1);
-        lock(&taken).clear();
-        reading.update(Instant::now(), update(&[("c", b"\x0a\x01c")]));
-        assert_eq!((lock(&taken).clone(), judge.news().len()), (vec!["c".to_owned()], 1));
+    fn the_same_that_is_refused_again_and_again_is_refused_each_time_and_news_once() {
+        let (mut reading, judge, _) = reading();
+        let refuse = |reading: &mut Reading, body: &[u8]| {
+            let verdict = reading.update(Instant::now(), update(&[("c", body)]));
+            assert!(matches!(verdict, Verdict::Reject { reasons } if reasons[0].reason.contains("no envoy.config.cluster")));
+        };
+        refuse(&mut reading, b"\x0a\x01c\x12");
+        assert_eq!(refused(&judge), Some(1));
+        for _ in 0..3 {
+            refuse(&mut reading, b"\x0a\x01c\x12");
+            assert_eq!(refused(&judge), None);
+        }
+        refuse(&mut reading, b"\x0a\x01c\x12\x70");
+        assert_eq!(refused(&judge), Some(1));
+    }
+
+    #[test]
+    fn a_stream_that_begins_says_anew_what_is_refused_and_more_than_is_known_is_said_to_be() {
+        let (mut reading, judge, _) = reading();
+        let names: Vec<_> = (0..=MOST).map(|number| format!("n{number}")).collect();
+        let all: Vec<_> = names.iter().map(|name| (name.as_str(), &b"\x12"[..])).collect();
+        reading.update(Instant::now(), update(&all));
+        let news = judge.news().unwrap();
+        assert_eq!((news.names.len(), news.is_over), (MOST, true));
+        reading.connection(Instant::now(), Connection::Connected);
+        let news = judge.news().unwrap();
+        assert_eq!((news.names.len(), news.is_over), (0, false));
     }
 
     #[test]
@@ -288,7 +380,7 @@ mod tests {
         let (mut reading, judge, taken) = reading();
         let marker = "xds-relay.7.end-of-answer";
         let verdict = reading.update(Instant::now(), update(&[(marker, b"\x0a\x01z")]));
-        assert_eq!((verdict, judge.news().len()), (Verdict::Accept, 0));
+        assert_eq!((verdict, refused(&judge)), (Verdict::Accept, None));
         assert_eq!(*lock(&taken), [marker]);
     }
 }

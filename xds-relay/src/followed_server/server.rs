@@ -1,108 +1,90 @@
 //! A control plane that is followed: without I/O, and by a clock that is an argument.
 
-mod asking;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use xds_transport::server::{NodeError, Source as _};
+use xds_transport::server::Source as _;
 use xdstp_cache::{Interest, SubscriberId, TypeUrl};
-use xdstp_client::federation::{self, Authorities, Client, Federation, NodeGroup, OverLimit, Routes};
+use xdstp_client::federation::{self, Authorities, Federation, Routes};
 
+use super::asking::{self, Itself};
 use super::gathered::Gathered;
-use super::judge::{Judge, Judging, encoded};
+use super::judge::{AllRefused, Judge, Judging};
+use super::references::References;
+use super::standing::{Standing, Teller, Unknown};
 use super::streams::Streams;
-use crate::config::{Config, Origin};
+use crate::config::Config;
 use crate::error::Error;
 use crate::etcd_origin::Reader;
 use crate::file_origin::{Served, descriptors_of};
-use crate::keyed_origin::{
-    Contents, Followed, Follower, GRACE, HELD, Keeper, Next, READ_LOOKED, READ_WITHIN, Relayed, Teller, shown,
-    shown_name,
-};
+use crate::keyed_origin::{shown, shown_name};
 use crate::lock::lock;
-use crate::relay_core::{LimitError, RelayCore};
+use crate::relay_core::RelayCore;
 
-/// As people call it.
-const KEEPER: &str = "the control plane";
-/// All that it has is one part.
-const ALL: &str = "";
-/// How long what is asked for may have no answer before that is said, and before what there is beside it is served. It is longer than
-/// the silence that ends an answer.
-const LATE: Duration = Duration::from_secs(20);
+/// For how long names are waited for once all collections are known, before what refers to them is left out that is new: also where they
+/// are known from an earlier stream, which may say otherwise by now.
+const SETTLE: Duration = Duration::from_secs(5);
 /// How often it is looked how the control plane is.
 const LOOKED: Duration = Duration::from_secs(1);
+/// How often it is looked whether something stands in for what is left out: others may have released it.
+const LOOKED_AGAIN: Duration = Duration::from_secs(10);
 /// For how long one that has too much is asked for nothing.
 const RESTS: Duration = Duration::from_secs(60);
 
-/// An origin that is a control plane, of which the relay holds all that there is.
+/// An origin that is a control plane, of which the relay knows all that there is of some collections.
 pub struct FollowedServer {
-    core: Arc<RelayCore>,
+    pub(super) core: Arc<RelayCore>,
+    position: usize,
     federation: Arc<Federation>,
     /// Who it is, encoded.
     node: Bytes,
     waker: Waker,
-    routes: Routes,
+    pub(super) routes: Routes,
     /// Why it may not be asked for all that is wanted.
-    refused: Arc<Mutex<Option<String>>>,
+    pub(super) refused: Arc<Mutex<Option<String>>>,
     /// What it was not asked for, for that.
-    unasked: BTreeSet<(TypeUrl, Interest)>,
-    subscribers: BTreeMap<TypeUrl, SubscriberId>,
-    gathered: Gathered,
-    judge: Arc<Judge>,
+    pub(super) unasked: BTreeSet<(TypeUrl, Interest)>,
+    pub(super) subscribers: BTreeMap<TypeUrl, SubscriberId>,
+    pub(super) gathered: Gathered,
+    pub(super) judge: Arc<Judge>,
+    pub(super) all_refused: AllRefused,
     streams: Arc<Streams>,
     /// Why it does not send collections of a type, as it said last.
-    withheld: BTreeMap<TypeUrl, String>,
-    followed: Arc<Mutex<Followed<Reader, Relayed>>>,
-    reader: Reader,
-    keeper: Option<Keeper>,
+    pub(super) withheld: BTreeMap<TypeUrl, String>,
+    teller: Teller,
     wants: Vec<(TypeUrl, Interest)>,
-    stage: Stage,
-    has_remembered: bool,
-    /// What removes much is looked at again then.
+    pub(super) stage: Stage,
+    /// Something was heard that was not looked at.
+    is_new: bool,
+    /// What it has not said, as it was last.
+    unsaid: Vec<String>,
+    /// Since when the streams are answered that are.
+    since: Option<Instant>,
+    /// Since when all collections are known, on these streams.
+    whole_since: Option<Instant>,
+    /// What there is was never given.
+    is_first: bool,
+    /// What there is was given.
+    is_given: bool,
+    /// What waits, as it was last: how many names, and one in words.
+    waits: (usize, Option<String>),
+    /// When it is looked again whether something stands in for what is left out.
     again_at: Option<Instant>,
-    /// What counts was otherwise at the last look than before.
-    has_changed: bool,
-    /// What it had not said by then.
-    late: Option<String>,
-    /// Since when something has no answer.
-    waits_since: Option<Instant>,
-    /// When what was known before a restart is served.
-    grace_at: Option<Instant>,
     looks_at: Option<Instant>,
 }
 
 /// How far it is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// Not at all.
     Idle,
-    /// What was known before a restart is read, until then at the latest.
-    Reads { until: Instant },
-    /// It was asked, and has not said all.
+    /// It is asked.
     Asks,
     /// It has too much, and is asked anew then.
     Rests { until: Instant },
-    /// It said all there is, and what changes since.
-    Follows,
-}
-
-/// The relay, as the one client.
-struct Itself(Arc<Mutex<Option<String>>>);
-
-impl Client for Itself {
-    fn identify(&self, _: &Bytes) -> Result<NodeGroup, NodeError> {
-        Ok(NodeGroup::new(Vec::new(), "follow".to_owned()))
-    }
-
-    fn refused(&self, error: &OverLimit) -> String {
-        let words = LimitError::from(error.clone()).to_string();
-        *lock(&self.0) = Some(words.clone());
-        words
-    }
 }
 
 impl FollowedServer {
@@ -115,9 +97,8 @@ impl FollowedServer {
             return Ok(None);
         };
         let served = Served::by(config, &origin.name);
-        let reader = Reader::new(descriptors_of(config, origin, None)?, served.clone());
-        let reader = reader.of(&origin.name, "");
-        let judge = Judge::new(reader.clone());
+        let reader = Reader::new(descriptors_of(config, origin, None)?, served);
+        let judge = Judge::new(reader.of(&origin.name, ""));
         let streams = Arc::<Streams>::default();
         let dial = |dial| Arc::new(Judging { dial, judge: judge.clone(), streams: streams.clone() }) as Arc<_>;
         let Some(origins) = core.origins_up_to(config, position, dial) else { return Ok(None) };
@@ -135,12 +116,14 @@ impl FollowedServer {
         let refused = Arc::<Mutex<_>>::default();
         let node = core.own_node(config);
         let routes = asking::routes(&federation, &node, Itself(refused.clone()), &waker);
-        let relayed = Relayed::new(core.clone(), (position, origin), KEEPER, core.metrics().followed(&origin.name));
-        let follower = Follower::new(Contents::new(reader.clone()), [ALL]);
-        let keeper = core.state.clone().map(|of| Keeper::new(of, position, &origin.name, identity(config, origin)));
-        let wants = follow.collections.iter().filter(|of| of.is_several());
+        let released = config.rollout.iter().map(|rollout| rollout.authority.clone()).collect();
+        let wants = follow.collections.iter().map(|of| (of.type_url().into(), of.interest()));
+        let mut teller = Teller::new(core, (position, origin));
+        let words = "it has not answered yet".to_owned();
+        teller.tell(Standing { unknown: Some(Unknown::Unsaid(words)), ..Standing::default() }, Instant::now());
         Ok(Some(Self {
             core: core.clone(),
+            position,
             federation,
             node,
             waker,
@@ -148,85 +131,72 @@ impl FollowedServer {
             refused,
             unasked: BTreeSet::new(),
             subscribers: BTreeMap::new(),
-            gathered: Gathered::new(&follow.collections, served),
+            gathered: Gathered::new(References::new(follow.clone(), released)),
             judge,
+            all_refused: AllRefused::default(),
             streams,
             withheld: BTreeMap::new(),
-            followed: Arc::new(Mutex::new(Followed::new(follower, Teller::new(relayed, KEEPER)))),
-            reader,
-            keeper,
-            wants: wants.map(|of| (of.type_url().into(), of.interest())).collect(),
+            teller,
+            wants: wants.collect(),
             stage: Stage::Idle,
-            has_remembered: false,
+            is_new: false,
+            unsaid: Vec::new(),
+            since: None,
+            whole_since: None,
+            is_first: true,
+            is_given: false,
+            waits: (0, None),
             again_at: None,
-            has_changed: false,
-            late: None,
-            waits_since: None,
-            grace_at: None,
             looks_at: None,
         }))
-    }
-
-    /// What is known of it.
-    pub(super) fn followed(&self) -> Arc<Mutex<Followed<Reader, Relayed>>> {
-        self.followed.clone()
     }
 
     /// Does what is to be done. Whether anything was.
     pub fn poll(&mut self, now: Instant) -> bool {
         match self.stage {
-            Stage::Idle => {
-                if let Some(keeper) = &self.keeper {
-                    keeper.keep(&self.followed, &self.reader, (ALL, ""));
-                }
-                (self.stage, self.looks_at) = (Stage::Reads { until: now + READ_WITHIN }, Some(now));
-                return true;
-            }
-            Stage::Reads { until } if now < until && !lock(&self.followed).follower.was_read() => {
-                self.looks_at = Some(now + READ_LOOKED);
-                return false;
-            }
-            Stage::Reads { .. } => {
-                self.begin(now);
-                return true;
-            }
             Stage::Rests { until } if now < until => return false,
-            Stage::Rests { .. } => {
+            Stage::Idle | Stage::Rests { .. } => {
                 self.gathered.begin_anew();
-                self.begin(now);
+                for (type_url, interest) in self.wants.clone() {
+                    self.subscribe(type_url, interest);
+                }
+                (self.stage, self.looks_at) = (Stage::Asks, Some(now));
                 return true;
             }
-            Stage::Asks | Stage::Follows => {}
+            Stage::Asks => {}
         }
         let is_due = self.poll_timeout().is_some_and(|at| at <= now);
         let is_news = self.hear();
         if !is_news && !is_due {
             return false;
         }
-        // Each look at all that there is is work in proportion to that.
-        let is_quiet = !is_news && !self.has_changed && self.stage == Stage::Follows && self.again_at.is_none();
-        let is_quiet = is_quiet && self.unasked.is_empty();
-        if !is_quiet {
+        if is_news || !self.unasked.is_empty() {
+            self.is_new = true;
             self.ask_all();
         }
-        match self.gathered.too_much() {
+        let too_much = self.gathered.too_much();
+        match too_much.or_else(|| self.all_refused.is_over.then(|| "too much of what it sends is refused".to_owned())) {
             Some(why) => self.rest(now, why),
-            None => self.look(now, is_quiet),
+            None => self.look(now),
         }
         is_news
     }
 
-    fn ask_all(&mut self) {
-        if self.stage == Stage::Asks {
-            self.remember();
-        }
-        while self.ask() && self.hear() {}
-        if self.ask_again() && self.hear() {
-            while self.ask() && self.hear() {}
-        }
+    /// When to poll it at the latest.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.looks_at
     }
 
-    /// It is asked for nothing for a while, and all that counts stays.
+    /// Nobody follows it any more.
+    pub(super) fn lost(&mut self, why: &str) {
+        self.core.set_gathered(self.position, None);
+        self.teller.tell(
+            Standing { unknown: Some(Unknown::Unsaid(why.to_owned())), ..Standing::default() },
+            Instant::now(),
+        );
+    }
+
+    /// It is asked for nothing for a while.
     fn rest(&mut self, now: Instant, why: String) {
         self.routes = asking::routes(&self.federation, &self.node, Itself(self.refused.clone()), &self.waker);
         *lock(&self.refused) = None;
@@ -234,124 +204,83 @@ impl FollowedServer {
         self.unasked.clear();
         self.withheld.clear();
         let until = now + RESTS;
-        self.stage = Stage::Rests { until };
-        (self.again_at, self.grace_at, self.waits_since, self.looks_at) = (None, None, None, Some(until));
-        let mut followed = lock(&self.followed);
-        (followed.away, followed.late) = (BTreeMap::new(), Some(why));
-        followed.follower.fall_back();
-        followed.tell();
+        (self.stage, self.looks_at) = (Stage::Rests { until }, Some(until));
+        self.give_up();
+        self.teller.tell(Standing { unknown: Some(Unknown::Unsaid(why)), ..Standing::default() }, now);
     }
 
-    /// When to poll it at the latest.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.again_at, self.grace_at, self.looks_at].into_iter().flatten().min()
-    }
-
-    fn begin(&mut self, now: Instant) {
-        for (type_url, interest) in self.wants.clone() {
-            self.subscribe(type_url, interest);
+    /// It is not known what there is.
+    fn give_up(&mut self) {
+        (self.whole_since, self.again_at) = (None, None);
+        if std::mem::take(&mut self.is_given) {
+            self.core.set_gathered(self.position, None);
         }
-        self.stage = Stage::Asks;
-        self.grace_at = self.keeper.as_ref().map(|_| now + GRACE);
-        self.looks_at = Some(now);
     }
 
-    /// What was known before a restart counts, once it was read.
-    fn remember(&mut self) {
-        let followed = lock(&self.followed);
-        if self.has_remembered || !followed.follower.was_read() {
+    /// Looks how it is, and what there is to release, if anything is otherwise than at the last look.
+    fn look(&mut self, now: Instant) {
+        self.looks_at = Some(now + LOOKED);
+        let since = self.streams.answered_since();
+        if self.is_new || since != self.since || !self.unsaid.is_empty() {
+            self.unsaid = self.unsaid();
+        }
+        if std::mem::replace(&mut self.since, since) != since {
+            self.give_up();
+        }
+        let unknown = self.unknown();
+        if unknown.is_some() {
+            self.give_up();
+        } else {
+            self.give(now);
+        }
+        let AllRefused { names, first, .. } = &self.all_refused;
+        let refused = (names.len(), first.clone());
+        self.teller.tell(Standing { unknown, waits: self.waits.clone(), refused }, now);
+    }
+
+    /// What there is is released from now on, if it is known by now.
+    fn give(&mut self, now: Instant) {
+        let since = *self.whole_since.get_or_insert(now);
+        let settles_at = since + SETTLE;
+        // At first there is nothing that may be of an earlier stream.
+        let is_at_once = self.is_first && !self.gathered.waits();
+        if !self.is_given && now < settles_at && !is_at_once {
+            self.looks_at = self.looks_at.map(|at| at.min(settles_at));
             return;
         }
-        self.has_remembered = true;
-        for (type_url, name, resource) in followed.follower.held() {
-            if let Some(value) = encoded(&name, &resource) {
-                self.gathered.remember((type_url, name), value, resource.value.any());
-            }
+        let is_due = self.again_at.is_some_and(|at| at <= now);
+        if !std::mem::take(&mut self.is_new) && self.is_given && !is_due {
+            return;
         }
+        let (core, position) = (&self.core, self.position);
+        let whole = self.gathered.whole(self.all_refused.names.iter(), || core.served_of(position));
+        let first = whole.waits.iter().next().map(|(name, by)| {
+            format!("{}, which {} refers to", shown_name(name), shown_name(by))
+        });
+        let lacks = if whole.lacks { "; nothing is released before it is known what is served" } else { "" };
+        self.waits = (whole.waits.len(), first.map(|words| words + lacks));
+        self.again_at = (!whole.waits.is_empty() || whole.lacks).then(|| now + LOOKED_AGAIN);
+        if whole.lacks {
+            return;
+        }
+        if self.gathered.release(whole) || !self.is_given {
+            core.set_gathered(position, Some(Arc::new(self.gathered.released())));
+        }
+        (self.is_first, self.is_given) = (false, true);
     }
 
-    /// Looks how it is, and what of what it said counts, unless nothing is otherwise than at the last look.
-    fn look(&mut self, now: Instant, is_quiet: bool) {
-        self.looks_at = Some(now + LOOKED);
-        let away = self.away(now);
-        if !is_quiet {
-            self.late = self.late();
+    /// Why it is not known what there is.
+    fn unknown(&self) -> Option<Unknown> {
+        if let Some(why) = lock(&self.refused).clone() {
+            return Some(Unknown::Unsaid(why));
         }
-        let late = self.late.clone();
-        let is_late = late.is_some() && now.saturating_duration_since(*self.waits_since.get_or_insert(now)) >= LATE;
-        self.waits_since = self.waits_since.filter(|_| late.is_some());
-        // Whoever refuses to ask for all that is wanted lets nothing of it count.
-        let stuck = lock(&self.refused).clone();
-        if stuck.is_none() && !is_quiet {
-            self.has_changed = self.count(now, late.is_some(), is_late);
+        let states: Vec<_> = self.federation.scopes().iter().filter_map(|scope| Some(scope.supply()?.status())).collect();
+        // Of each scope, whoever feeds it.
+        if self.since.is_none() || states.iter().any(|state| !state.connected) {
+            let why = states.into_iter().filter(|state| !state.connected).find_map(|state| state.last_error);
+            return Some(Unknown::Away(why.unwrap_or_else(|| "it does not answer".to_owned())));
         }
-        let mut followed = lock(&self.followed);
-        if self.grace_at.take_if(|at| *at <= now).is_some() {
-            followed.fall_back();
-        }
-        followed.away = away.into_iter().map(|why| (ALL.to_owned(), why)).collect();
-        followed.late = stuck.or(late.filter(|_| is_late));
-        followed.tell();
-    }
-
-    /// Whether anything counts that did not before.
-    fn count(&mut self, now: Instant, is_waiting: bool, is_late: bool) -> bool {
-        if self.again_at.is_some_and(|at| now < at) {
-            return false;
-        }
-        // At first it is all that there is, or some of it.
-        if is_waiting && self.stage == Stage::Asks {
-            self.again_at = self.again_at.map(|_| now + LOOKED);
-            if is_late && !self.gathered.is_empty() {
-                lock(&self.followed).follower.begun(ALL, &self.gathered.begin(), now);
-            }
-            return true;
-        }
-        // That it is still so, only the control plane can say.
-        if self.again_at.is_some() && !self.is_said_again(now) {
-            self.again_at = Some(now + LOOKED);
-            return false;
-        }
-        let mut followed = lock(&self.followed);
-        let next = match (self.stage, self.again_at) {
-            (Stage::Follows, None) => match self.gathered.changes() {
-                changes if changes.is_empty() => return false,
-                changes => followed.follower.told(ALL, &changes, now),
-            },
-            (..) => followed.follower.listed(ALL, self.gathered.all(), now),
-        };
-        match next {
-            Next::List(at) => self.again_at = Some(at),
-            Next::Watch => {
-                (self.stage, self.again_at) = (Stage::Follows, None);
-                self.gathered.count();
-            }
-        }
-        true
-    }
-
-    /// Whether all that there is was said, by who answers for as long as a removal is held: on a stream that is only open nobody says
-    /// anything, and what one says that is new may not be all.
-    fn is_said_again(&mut self, now: Instant) -> bool {
-        let since = self.streams.answered_since();
-        since.is_some_and(|since| now.saturating_duration_since(since) >= HELD) && self.unsaid().is_empty()
-    }
-
-    /// Why it cannot be reached, if that is so for a while.
-    fn away(&self, now: Instant) -> Option<String> {
-        let since = now.checked_sub(GRACE)?;
-        self.federation.scopes().iter().find_map(|scope| scope.supply()?.unreachable_since(since))
-    }
-
-    /// What it has not said, if anything.
-    fn late(&mut self) -> Option<String> {
-        let is_said = self.stage == Stage::Follows && self.again_at.is_none();
-        let mut all = if is_said { Vec::new() } else { self.unsaid() };
-        let mut names = self.gathered.unanswered();
-        all.extend(names.next().map(|name| format!("it has not said what {} is", shown_name(name))));
-        let more = names.count();
-        all.extend((more > 0).then(|| format!("nor what {more} more are")));
-        (!all.is_empty()).then(|| all.join(", "))
+        (!self.unsaid.is_empty()).then(|| Unknown::Unsaid(self.unsaid.join(", ")))
     }
 
     /// Of which collections it has not said what there is, on the streams that there are now. Why it does not say so is no answer.
@@ -378,11 +307,5 @@ impl Drop for FollowedServer {
     }
 }
 
-/// What tells what it said from what others did: another node is told otherwise, and servers that take the place of others go on with
-/// what those said.
-fn identity(config: &Config, origin: &Origin) -> [String; 3] {
-    ["server".to_owned(), origin.name.clone(), format!("{:?}", config.node)]
-}
-
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -27,13 +27,11 @@ pub(crate) struct Followed<R, T> {
     teller: Teller<T>,
     /// Why a part is not answered.
     pub(crate) away: BTreeMap<String, String>,
-    /// What was not said, if that is remarkable.
-    pub(crate) late: Option<String>,
 }
 
 impl<R: Read, T: Told> Followed<R, T> {
     pub(crate) fn new(follower: Follower<R>, teller: Teller<T>) -> Self {
-        Self { follower, teller, away: BTreeMap::new(), late: None }
+        Self { follower, teller, away: BTreeMap::new() }
     }
 
     /// Something is followed no more.
@@ -66,7 +64,7 @@ impl<R: Read, T: Told> Followed<R, T> {
             part => format!("{part}: {why}"),
         };
         let away = self.away.iter().next().map(words);
-        self.teller.tell(&mut self.follower, away, self.late.clone());
+        self.teller.tell(&mut self.follower, away);
     }
 }
 

@@ -32,8 +32,6 @@ pub(crate) struct Follower<R> {
     remembers: bool,
     /// Nobody waits any more for who may say it anew.
     is_due: bool,
-    /// Some of what is known was said, and not whether there is more.
-    has_begun: bool,
 }
 
 /// What is to be asked next.
@@ -59,7 +57,6 @@ impl<R: Read> Follower<R> {
             kept: BTreeMap::new(),
             remembers: false,
             is_due: false,
-            has_begun: false,
         }
     }
 
@@ -86,11 +83,6 @@ impl<R: Read> Follower<R> {
     /// Whether all that was kept before a restart is known, if any of it is kept.
     pub(crate) fn was_read(&self) -> bool {
         self.kept.values().all(|kept| kept.was_read())
-    }
-
-    /// All that is known and good.
-    pub(crate) fn held(&self) -> Vec<Held> {
-        self.contents.held()
     }
 
     /// What is known from before a restart is served from now on, where it is not said anew.
@@ -126,19 +118,6 @@ impl<R: Read> Follower<R> {
         // That there is nothing is news, too, for who knew nothing.
         self.news = true;
         Next::Watch
-    }
-
-    /// These are there, of a part of which it is not known what else there is: they are served, and of nothing it is said that it is
-    /// not there.
-    pub(crate) fn begun(&mut self, part: &str, changes: &[Change], now: Instant) {
-        let mut staged = self.contents.stage(changes, now);
-        if let Some(kept) = self.kept.get(part) {
-            staged.keep(kept);
-        }
-        let Done { changed, refused, .. } = self.contents.commit(staged);
-        self.news |= changed;
-        self.refused += refused;
-        self.has_begun = true;
     }
 
     /// All keys of a part with a prefix have these values from now on, and no others.
@@ -189,7 +168,6 @@ impl<R: Read> Follower<R> {
         let was_listed = |part: &String| self.kept.get(part).is_some_and(|kept| kept.was_complete());
         match self.unlisted.is_empty() {
             true => Known::All,
-            false if self.has_begun => Known::Before,
             false if self.is_due && self.remembers && self.unlisted.iter().all(was_listed) => Known::Before,
             false => Known::Nothing,
         }

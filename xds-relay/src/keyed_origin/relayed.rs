@@ -1,7 +1,7 @@
 //! Who is told what an origin has, and how it is: the relay.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use xdstp_client::federation::Held;
 
@@ -12,15 +12,12 @@ use crate::config::Origin;
 use crate::metrics::KeyedMetrics;
 use crate::relay_core::{RelayCore, Trouble};
 
-/// How often it is logged that something changed.
-const LOGGED: Duration = Duration::from_secs(60);
-
 /// Whom it is told.
 pub(crate) trait Told: Send + 'static {
     /// All that the origin has from now on.
     fn content(&mut self, held: Vec<Held>);
 
-    /// That the origin has these, from before a restart or in part: what else it has is not known.
+    /// That the origin has these, from before a restart: what else it has is not known.
     fn remembered(&mut self, held: Vec<Held>);
 
     /// How it is, if otherwise than before.
@@ -43,8 +40,8 @@ impl<T: Told> Teller<T> {
         Self { told, keeper, standing: None }
     }
 
-    /// Why he does not answer, if he does not; and what he has not said, if that is remarkable.
-    pub(crate) fn tell<R: Read>(&mut self, follower: &mut Follower<R>, away: Option<String>, late: Option<String>) {
+    /// Why he does not answer, if he does not.
+    pub(crate) fn tell<R: Read>(&mut self, follower: &mut Follower<R>, away: Option<String>) {
         if away.is_some() || follower.held_back() > 0 {
             follower.fall_back();
         }
@@ -60,7 +57,7 @@ impl<T: Told> Teller<T> {
         }
         let (refused, held_back) = (follower.refused(), follower.held_back());
         let (instead, known) = (follower.instead(), follower.known());
-        let standing = Standing { keeper: self.keeper, away, late, refused, instead, held_back, known };
+        let standing = Standing { keeper: self.keeper, away, refused, instead, held_back, known };
         if self.standing.as_ref() != Some(&standing) {
             self.told.standing(&standing);
             self.standing = Some(standing);
@@ -80,9 +77,6 @@ pub(crate) struct Relayed {
     /// Nothing but values was.
     was_of_values: bool,
     is_known: bool,
-    /// When it was logged last that something changed, and how often it did since.
-    logged_at: Option<Instant>,
-    unlogged: u64,
     /// It was said that it is served what was known before a restart.
     is_remembered: bool,
 }
@@ -109,22 +103,7 @@ impl Relayed {
             said: None,
             was_of_values: true,
             is_known: false,
-            logged_at: None,
-            unlogged: 0,
             is_remembered: false,
-        }
-    }
-}
-
-impl Relayed {
-    /// Endpoints change all the time.
-    fn log_change(&mut self, resources: usize) {
-        let (now, keeper) = (Instant::now(), self.keeper);
-        self.unlogged += 1;
-        if self.logged_at.is_none_or(|at| now.saturating_duration_since(at) >= LOGGED) {
-            let changes = std::mem::take(&mut self.unlogged);
-            tracing::info!(origin = %self.name, resources, changes, "what is in {keeper} changed");
-            self.logged_at = Some(now);
         }
     }
 }
@@ -133,7 +112,7 @@ impl Told for Relayed {
     fn content(&mut self, held: Vec<Held>) {
         let (resources, keeper) = (held.len(), self.keeper);
         match self.is_known {
-            true => self.log_change(resources),
+            true => tracing::info!(origin = %self.name, resources, "what is in {keeper} changed"),
             false => tracing::info!(origin = %self.name, resources, "it is read from {keeper}"),
         }
         self.is_known = true;
@@ -145,14 +124,14 @@ impl Told for Relayed {
         let (resources, keeper) = (held.len(), self.keeper);
         // It changes with each part that is listed.
         if !std::mem::replace(&mut self.is_remembered, true) {
-            tracing::warn!(origin = %self.name, resources, "it is served what is known of {keeper}, from before a restart or in part");
+            tracing::warn!(origin = %self.name, resources, "it is served what was in {keeper} before a restart");
         }
         self.core.remember_files(self.position, held, Instant::now());
     }
 
     fn standing(&mut self, standing: &Standing) {
-        let Standing { away, late, refused: (refused, _), held_back, .. } = standing;
-        self.metrics.set(away.is_none() && late.is_none(), *refused, *held_back);
+        let Standing { away, refused: (refused, _), held_back, .. } = standing;
+        self.metrics.set(away.is_none(), *refused, *held_back);
         let words = standing.trouble();
         let is_said = std::mem::replace(&mut self.was_of_values, standing.is_of_values()) && standing.is_of_values();
         match (&words, &self.said) {
@@ -215,22 +194,8 @@ mod tests {
         let since = Instant::now();
         let instead = Instead { since, last_good: Some("its last good value counts".to_owned()) };
         relayed.standing(&Standing { instead: Some(instead), ..refused(None, 1) });
-        let told = core.status(since + Duration::from_secs(300)).origins[0].hint.clone();
+        let told = core.status(since + std::time::Duration::from_secs(300)).origins[0].hint.clone();
         let words = "a value is refused: k1: no; its last good value counts (refused for 5m)";
         assert_eq!(told.as_deref(), Some(words));
-    }
-
-    #[tokio::test]
-    async fn of_what_changes_all_the_time_there_is_a_line_a_minute() {
-        let config = Config::parse("relay.yaml", "origins: [{ name: kv, server: 'a:1' }]").unwrap();
-        let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
-        let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
-        let metrics = core.metrics().etcd("kv");
-        let mut relayed = Relayed::new(core, (0, &config.origins[0]), "etcd", metrics);
-        let mut lines = || logged(|| relayed.content(Vec::new())).len();
-        assert_eq!([lines(), lines(), lines(), lines()], [1, 1, 0, 0]);
-        relayed.logged_at = None;
-        let lines = logged(|| relayed.content(Vec::new()));
-        assert!(lines.len() == 1 && lines[0].contains("changes=3"), "{lines:?}");
     }
 }

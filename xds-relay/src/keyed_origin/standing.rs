@@ -9,7 +9,7 @@ pub(crate) enum Known {
     /// Nothing.
     #[default]
     Nothing,
-    /// Some of it, from before a restart or of what was said since.
+    /// Some of it, from before a restart.
     Before,
     /// All.
     All,
@@ -22,8 +22,6 @@ pub(crate) struct Standing {
     pub(crate) keeper: &'static str,
     /// Why he does not answer, if he does not.
     pub(crate) away: Option<String>,
-    /// What he has not said, if he answers and that is remarkable.
-    pub(crate) late: Option<String>,
     /// How many values are refused, and the first of them.
     pub(crate) refused: (u64, Option<String>),
     /// What there is instead of that.
@@ -36,7 +34,7 @@ pub(crate) struct Standing {
 impl Standing {
     /// Whether all that is wrong is values, of which each was logged as it was refused.
     pub(crate) fn is_of_values(&self) -> bool {
-        self.away.is_none() && self.late.is_none() && self.held_back == 0 && self.known != Known::Before
+        self.away.is_none() && self.held_back == 0 && self.known != Known::Before
     }
 
     /// What is wrong, in a sentence.
@@ -59,22 +57,11 @@ impl Standing {
             };
             format!("{} is away, and {stays}{}", self.keeper, quoted(why))
         });
-        let late = self.late.as_ref().filter(|_| away.is_none()).map(|late| {
-            let stays = match self.known {
-                Known::Nothing => "nothing is served",
-                Known::Before => "what is known is served",
-                Known::All => "what that is needed for stays as it is",
-            };
-            match is_quoted {
-                true => format!("{}: {late}, and {stays}", self.keeper),
-                false => format!("{} has not said all, and {stays}", self.keeper),
-            }
-        });
-        let is_old = self.known == Known::Before && away.is_none() && late.is_none();
+        let is_old = self.known == Known::Before && away.is_none();
         let old =
             is_old.then(|| format!("{} has not said all yet, and what it had before a restart is served", self.keeper));
         let held = (self.held_back > 0).then(|| said_of_removal(self.held_back));
-        let all: Vec<_> = [away, late, old, held, self.refusal(is_quoted)].into_iter().flatten().collect();
+        let all: Vec<_> = [away, old, held, self.refusal(is_quoted)].into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 

@@ -53,24 +53,6 @@ impl Keyed {
         }
     }
 
-    pub(super) fn followed(registry: &Registry) -> Self {
-        let gauge = |name, help| registered(registry, gauges(name, help, &["origin"]));
-        Self {
-            up: gauge("followed_origin_up", "Whether a control plane that is followed says all that it is asked for."),
-            changes: counters(
-                registry,
-                "followed_origin_changes_total",
-                "Times that what is known of a control plane that is followed changed.",
-                &["origin"],
-            ),
-            refused: gauge("followed_origin_refused_resources", "Resources of which what came last is refused."),
-            held: gauge(
-                "followed_origin_held_removals",
-                "Resources that a control plane does not have any more, and that are served until that is seen again.",
-            ),
-        }
-    }
-
     fn of(&self, origin: &str) -> KeyedMetrics {
         let gauge = |gauges: &IntGaugeVec| gauges.with_label_values(&[origin]);
         KeyedMetrics {
@@ -108,13 +90,6 @@ impl Metrics {
     pub fn etcd(&self, origin: &str) -> KeyedMetrics {
         self.upstream_refused.with_label_values(&[origin]);
         self.etcd.of(origin)
-    }
-
-    /// The numbers of an origin that is a control plane which is followed.
-    #[must_use]
-    pub fn followed(&self, origin: &str) -> KeyedMetrics {
-        self.upstream_refused.with_label_values(&[origin]);
-        self.followed.of(origin)
     }
 
     /// The numbers of an origin that is objects of Kubernetes.

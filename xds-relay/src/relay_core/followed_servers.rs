@@ -1,9 +1,13 @@
 //! What servers that are followed have of the relay.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use xdstp_client::federation::{self, Authorities, Dial, Federation, Origin};
+use xdstp_cache::{Resource, TypeUrl};
+use xdstp_client::federation::{self, Authorities, Dial, Federation, Held, Origin};
+use xdstp_uri::ResourceName;
+use xds_transport::Frame;
 
 use crate::config::Config;
 use crate::lock::lock;
@@ -48,10 +52,35 @@ impl RelayCore {
 
     /// A server is followed from now on, by what is in these scopes, and may use up so much.
     pub(crate) fn follows(&self, federation: Arc<Federation>, limits: federation::Limits) {
-        lock(&self.followed).push((federation, limits));
+        lock(&self.following).push((federation, limits));
     }
 
     pub(crate) fn follows_no_more(&self, federation: &Arc<Federation>) {
-        lock(&self.followed).retain(|(other, _)| !Arc::ptr_eq(other, federation));
+        lock(&self.following).retain(|(other, _)| !Arc::ptr_eq(other, federation));
+    }
+
+    /// It has this, or it is not known what it has.
+    pub(crate) fn set_gathered(&self, position: usize, content: Option<Arc<Vec<Held>>>) {
+        if let Some(origin) = self.followed.get(&position) {
+            origin.set(content);
+        }
+    }
+
+    /// What is in the releases of it that are served: of each name what the candidate has, or else what is stable.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub(crate) fn served_of(
+        &self,
+        position: usize,
+    ) -> Result<BTreeMap<(TypeUrl, ResourceName), Resource<Frame>>, &'static str> {
+        let all = lock(&self.releases).clone();
+        let mut served = BTreeMap::new();
+        for releases in all.iter().filter(|releases| releases.position() == position) {
+            for (type_url, name, resource) in releases.served_content()?.iter().flat_map(|content| &content.held) {
+                served.entry((type_url.clone(), name.clone())).or_insert_with(|| resource.clone());
+            }
+        }
+        Ok(served)
     }
 }

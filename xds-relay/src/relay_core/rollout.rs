@@ -253,6 +253,21 @@ impl Releases {
         lock(&self.served).control.clone()
     }
 
+    /// What is in the candidate, and in what is stable.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    #[cfg(feature = "file-origin")]
+    pub(crate) fn served_content(&self) -> Result<Vec<Arc<Content>>, &'static str> {
+        if let Some(why) = self.unknown() {
+            return Err(why);
+        }
+        let state = lock(&self.state);
+        let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
+        let named = candidate.into_iter().chain(state.shown);
+        Ok(named.filter_map(|release| state.contents.get(&release).cloned()).collect())
+    }
+
     /// Which of the relay's origins they are of.
     pub(crate) fn position(&self) -> usize {
         self.position

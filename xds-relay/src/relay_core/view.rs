@@ -161,8 +161,8 @@ impl RelayCore {
 
     /// What the relay is itself a client of.
     pub(crate) fn followed_scopes(&self) -> Vec<Arc<Scope>> {
-        let followed = lock(&self.followed).clone();
-        followed.iter().flat_map(|(federation, _)| federation.scopes()).collect()
+        let following = lock(&self.following).clone();
+        following.iter().flat_map(|(federation, _)| federation.scopes()).collect()
     }
 
     /// The shared scopes, and those of one stream alone (rule 121).

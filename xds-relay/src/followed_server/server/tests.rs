@@ -2,8 +2,9 @@ use super::*;
 use crate::metrics::Metrics;
 use crate::relay_core::EveryNode;
 
-fn server() -> (FollowedServer, Arc<RelayCore>) {
-    let config = Config::parse("relay.yaml", "origins: [{ name: cp, server: 'a:1', follow: {} }]").unwrap();
+pub(in crate::followed_server) fn server() -> (FollowedServer, Arc<RelayCore>) {
+    let text = "origins: [{ name: cp, server: 'a:1', follow: {} }]\nstate: { path: . }\nrollout: [{ scope: old-style }]";
+    let config = Config::parse("relay.yaml", text).unwrap();
     let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
     let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
     let server = FollowedServer::new(&config, 0, &core, Waker::noop().clone()).unwrap().unwrap();
@@ -12,9 +13,8 @@ fn server() -> (FollowedServer, Arc<RelayCore>) {
 
 fn asking(now: Instant) -> (FollowedServer, Arc<RelayCore>) {
     let (mut server, core) = server();
-    while server.stage != Stage::Asks {
-        server.poll(now);
-    }
+    assert!(server.poll(now));
+    assert_eq!((server.stage, server.subscribers.len()), (Stage::Asks, 2));
     (server, core)
 }
 
@@ -22,7 +22,6 @@ fn asking(now: Instant) -> (FollowedServer, Arc<RelayCore>) {
 async fn where_nothing_is_new_nothing_is_looked_through() {
     let now = Instant::now();
     let (mut server, _core) = asking(now);
-    server.stage = Stage::Follows;
     server.poll(now);
     server.poll(now + LOOKED);
     let told = server.gathered.asked();
@@ -36,10 +35,10 @@ async fn where_nothing_is_new_nothing_is_looked_through() {
 async fn one_that_has_too_much_is_asked_for_nothing_for_a_while_and_then_anew() {
     let now = Instant::now();
     let (mut server, core) = asking(now);
-    assert_eq!(server.subscribers.len(), 2);
     server.gathered.at_most(1);
     for name in ["a", "b"] {
-        server.gathered.put(("x.Y".into(), name.parse().unwrap()), Bytes::new(), b"");
+        let resource = xds_transport::Frame::of_message(&"x.Y".into(), b"").into_resource(None);
+        server.gathered.put(("x.Y".into(), name.parse().unwrap()), resource);
     }
     server.poll(now + LOOKED);
     let until = now + LOOKED + RESTS;

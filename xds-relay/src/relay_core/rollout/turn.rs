@@ -9,6 +9,8 @@ use crate::releases::{Control, Release, Stages, StoredError, Turn};
 /// How often the turn is asked for, that others have, where nobody hears that it is free; and for how long a store is left alone
 /// that did not answer.
 const AGAIN: Duration = Duration::from_secs(5);
+/// For how long a relay whose origin says nothing keeps the turn: another one may have more to say.
+const PATIENT: Duration = Duration::from_secs(15);
 /// For how long it is awaited that a stage is over which holds for nothing, before it is told how clients are that are well.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
@@ -18,6 +20,8 @@ pub(super) struct MyTurn {
     turn: Option<Box<dyn Turn>>,
     /// Others have it.
     not_before: Option<Instant>,
+    /// Since when the origin has nothing to publish, while this relay has the turn.
+    unready_since: Option<Instant>,
     /// The store does not answer.
     rests_until: Option<Instant>,
     /// What the origin has it had before it was this relay's turn.
@@ -108,7 +112,11 @@ impl Releases {
     pub(super) fn has_turn(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<bool, StoredError> {
         let my = &mut state.turn;
         let is_ready = !self.turns.are_shared() || self.origin.ready().is_ok() && self.origin.content().is_some();
-        if my.turn.as_ref().is_some_and(|turn| turn.is_held() && is_ready) {
+        let since = if is_ready { None } else { Some(*my.unready_since.get_or_insert(now)) };
+        my.unready_since = since;
+        // Whoever takes it begins the stage anew.
+        let is_kept = since.is_none_or(|since| now.saturating_duration_since(since) < PATIENT);
+        if my.turn.as_ref().is_some_and(|turn| turn.is_held() && is_kept) {
             return Ok(true);
         }
         if my.turn.take().is_some() {

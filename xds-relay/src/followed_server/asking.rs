@@ -1,18 +1,34 @@
 //! What it asks, and hears.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use bytes::Bytes;
 use xds_transport::server::Source as _;
-use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl};
-use xdstp_client::federation::{Federation, Routes};
+use xds_transport::server::NodeError;
+use xdstp_cache::{Interest, Pull, Removals, ResourceError, SubscriberId, TypeUrl};
+use xdstp_client::federation::{Client, Federation, NodeGroup, OverLimit, Routes};
 
-use super::{FollowedServer, Itself};
-use crate::followed_server::gathered::Asked;
-use crate::followed_server::judge::encoded;
+use super::gathered::Asked;
+use super::server::FollowedServer;
 use crate::lock::lock;
+use crate::relay_core::LimitError;
+
+/// The relay, as the one client.
+pub(super) struct Itself(pub(super) Arc<Mutex<Option<String>>>);
+
+impl Client for Itself {
+    fn identify(&self, _: &Bytes) -> Result<NodeGroup, NodeError> {
+        Ok(NodeGroup::new(Vec::new(), "follow".to_owned()))
+    }
+
+    fn refused(&self, error: &OverLimit) -> String {
+        let words = LimitError::from(error.clone()).to_string();
+        *lock(&self.0) = Some(words.clone());
+        words
+    }
+}
 
 /// What a server is asked by, as the one client.
 pub(super) fn routes(federation: &Arc<Federation>, node: &Bytes, client: Itself, waker: &Waker) -> Routes {
@@ -35,9 +51,7 @@ impl FollowedServer {
                     is_news = true;
                     match pull {
                         Pull::Put { name, resource, .. } => {
-                            if let Some(value) = encoded(name, resource) {
-                                gathered.put((type_url.clone(), name.clone()), value, resource.value.any());
-                            }
+                            gathered.put((type_url.clone(), name.clone()), resource.clone());
                         }
                         Pull::Removed { name, .. } if !name.is_glob() => {
                             gathered.gone((type_url.clone(), name.clone()));
@@ -53,7 +67,7 @@ impl FollowedServer {
                 is_news = true;
                 if Interest::from(failed.name.clone()).is_collection() {
                     withheld.insert(type_url.clone(), failed.error.message.to_string());
-                } else if failed.removed && !failed.beside && !failed.error.is_transient() {
+                } else if failed.removed && !failed.beside && failed.error.code == ResourceError::NOT_FOUND {
                     // Any other error says nothing of whether it is there.
                     gathered.gone((type_url.clone(), failed.name.clone()));
                 }
@@ -64,29 +78,21 @@ impl FollowedServer {
     }
 
     fn hear_refused(&mut self) -> bool {
-        if !self.judge.has_news() {
-            return false;
+        let news = self.judge.news();
+        let is_news = news.is_some();
+        self.all_refused = news.unwrap_or_else(|| std::mem::take(&mut self.all_refused));
+        is_news
+    }
+
+    pub(super) fn ask_all(&mut self) {
+        while self.ask() && self.hear() {}
+        if self.ask_again() && self.hear() {
+            while self.ask() && self.hear() {}
         }
-        for (name, refused) in self.judge.news() {
-            let Some(value) = refused else {
-                let (type_url, of) = &name;
-                let mut there = None;
-                if let Some(id) = self.subscribers.get(type_url) {
-                    self.routes.look_up(*id, of, &mut |resource| there = Some(resource.clone()));
-                }
-                match there.and_then(|there| Some((encoded(of, &there)?, there))) {
-                    Some((value, there)) => self.gathered.put(name, value, there.value.any()),
-                    None => self.gathered.gone(name),
-                }
-                continue;
-            };
-            self.gathered.refused(name, value);
-        }
-        true
     }
 
     /// Asks for what is referred to. Whether there is more than before.
-    pub(super) fn ask(&mut self) -> bool {
+    fn ask(&mut self) -> bool {
         let Asked { more, left } = self.gathered.ask();
         for (type_url, name) in left {
             let id = self.subscriber(&type_url);
@@ -111,7 +117,7 @@ impl FollowedServer {
     }
 
     /// Asks for what was too much before: less may be wanted since, or more may be asked for. Whether there is any.
-    pub(super) fn ask_again(&mut self) -> bool {
+    fn ask_again(&mut self) -> bool {
         let unasked = std::mem::take(&mut self.unasked);
         if unasked.is_empty() {
             return false;
