@@ -261,7 +261,7 @@ mod tests {
         let globs = "{ collections: ['xdstp://a/envoy.config.cluster.v3.Cluster/*'] }";
         assert_eq!(read(&rollout("scope: 'xdstp://a'"), globs), Ok(()));
         for (rollout, collections, problem) in [
-            (String::new(), "{}", format!("1:60: origins[0].follow: {NO_ROLLOUT}")),
+            (String::new(), "{}", format!("1:64: origins[0].follow: {NO_ROLLOUT}")),
             (rollout("scope: 'xdstp://a'"), "{}", "rollout[0].scope: `xdstp://a`: no collection of `follow`".to_owned()),
             (rollout("scope: old-style"), globs, "rollout[0].scope: `old-style`: no collection of `follow`".to_owned()),
             (

@@ -9,7 +9,7 @@ use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use xds_transport::client::{Changed, Command, Update, Verdict};
 use xds_transport::{Frame, Rejected, TypeRules, wire};
-use xdstp_cache::{Interest, Resource, Selector, TypeUrl};
+use xdstp_cache::{Resource, Selector, TypeUrl};
 use xdstp_client::federation::{Dial, Dialed, Position, is_marker};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
@@ -123,18 +123,8 @@ impl Judge {
         let judged = &mut *lock(&self.judged);
         let before = judged.refused.len();
         judged.refused.retain(|_, of| of.stream != stream);
-        judged.is_news |= judged.refused.len() != before || std::mem::take(&mut judged.is_over);
-    }
-
-    /// All that there is of a type came: of what did not come nothing is refused.
-    fn is_all(&self, stream: usize, type_url: &TypeUrl, refused: &[Rejected]) {
-        let came: BTreeSet<_> = refused.iter().map(|of| of.name.as_str()).collect();
-        let judged = &mut *lock(&self.judged);
-        let before = judged.refused.len();
-        judged.refused.retain(|(of_type, name), of| {
-            of.stream != stream || of_type != type_url || came.contains(name.as_str())
-        });
-        judged.is_news |= judged.refused.len() != before;
+        let was_over = std::mem::take(&mut judged.is_over);
+        judged.is_news |= judged.refused.len() != before || was_over;
     }
 
     fn another_stream(&self) -> usize {
@@ -207,9 +197,6 @@ impl Consumer for Reading {
             });
         }
         good.extend(update.removed.iter().map(|name| (type_url.clone(), name.clone())));
-        if self.judge.rules.of(&type_url).full_state_in_sotw && update.complete.contains(&Interest::Wildcard) {
-            self.judge.is_all(self.number, &type_url, &refused);
-        }
         let verdict = self.consumer.update(now, update);
         let mut reasons = match verdict {
             Verdict::Accept => Vec::new(),
@@ -278,7 +265,7 @@ impl Consumer for Reading {
 #[cfg(test)]
 mod tests {
     use xds_transport::Protocol;
-    use xds_transport::client::{Event, Stream};
+    use xds_transport::client::{Event, Interest, Stream};
 
     use super::*;
     use crate::file_origin::{Descriptors, Served};

@@ -224,9 +224,7 @@ impl FollowedServer {
         if self.is_new || since != self.since || !self.unsaid.is_empty() {
             self.unsaid = self.unsaid();
         }
-        if std::mem::replace(&mut self.since, since) != since {
-            self.give_up();
-        }
+        self.since = since;
         let unknown = self.unknown();
         if unknown.is_some() {
             self.give_up();

@@ -259,6 +259,9 @@ fn name_without_an_answer(protocol: Protocol) -> Mesh {
     }
     mesh.put(LISTENERS, "l", listener("l", "nowhere", "2"));
     mesh.put(LISTENERS, "new", listener("new", "nowhere", "1"));
+    // Over SotW what is said of others lacks it.
+    mesh.put(LISTENERS, "k", listener("k", "r2", "1"));
+    mesh.put(ROUTES, "r2", frame(ROUTES, "r2", "1"));
     mesh
 }
 
@@ -269,7 +272,7 @@ fn a_name_without_an_answer_holds_up_what_refers_to_it_and_nothing_else_also_ove
         let canary = mesh.client("canary");
         mesh.put(CLUSTERS, "a", eds_cluster("a", "2"));
         mesh.taken();
-        assert_eq!(mesh.held(canary), "l@1 | r@1 | a@2 b@1 | a@1 b@1", "{protocol:?}");
+        assert_eq!(mesh.held(canary), "k@1 l@1 | r@1 r2@1 | a@2 b@1 | a@1 b@1", "{protocol:?}");
         let words = "it waits for what the control plane says nothing of: envoy.config.route.v3.RouteConfiguration `nowhere`, \
                      which envoy.config.listener.v3.Listener `l` refers to";
         assert!(mesh.trouble().contains(words), "{}", mesh.trouble());
@@ -281,15 +284,15 @@ fn a_name_without_an_answer_holds_up_what_refers_to_it_and_nothing_else_also_ove
         mesh.restart();
         let canary = mesh.client("canary");
         mesh.world.advance(3 * SILENCE);
-        assert_eq!((mesh.releases(), mesh.held(canary)), (before, "l@1 | r@1 | a@2 b@1 | a@1 b@1".to_owned()));
+        assert_eq!((mesh.releases(), mesh.held(canary)), (before, "k@1 l@1 | r@1 r2@1 | a@2 b@1 | a@1 b@1".to_owned()));
         assert!(mesh.trouble().contains(words), "{}", mesh.trouble());
         mesh.put(CLUSTERS, "b", eds_cluster("b", "2"));
         mesh.taken();
-        assert_eq!(mesh.held(canary), "l@1 | r@1 | a@2 b@2 | a@1 b@1", "{protocol:?}");
+        assert_eq!(mesh.held(canary), "k@1 l@1 | r@1 r2@1 | a@2 b@2 | a@1 b@1", "{protocol:?}");
 
         mesh.put(ROUTES, "nowhere", frame(ROUTES, "nowhere", "1"));
         mesh.taken();
-        assert_eq!(mesh.held(canary), "l@2 new@1 |  | a@2 b@2 | a@1 b@1", "{protocol:?}");
+        assert_eq!(mesh.held(canary), "k@1 l@2 new@1 | r2@1 | a@2 b@2 | a@1 b@1", "{protocol:?}");
         assert_eq!(mesh.trouble(), "");
     }
 }
