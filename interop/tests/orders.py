@@ -29,9 +29,9 @@ class Released:
         """The origins of a relay."""
         raise NotImplementedError
 
-    def relay(self, stages, name="relay", **settings):
+    def relay(self, stages, name="relay"):
         """A running relay that releases it by these stages."""
-        rollout = [{"scope": "old-style", "settle": "200ms", "stages": stages, **settings}]
+        rollout = [{"scope": "old-style", "settle": "200ms", "stages": stages}]
         # The path of a socket is short.
         sockets = tempfile.TemporaryDirectory()
         self.bed.cleanups.append(sockets.cleanup)
