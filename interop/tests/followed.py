@@ -19,6 +19,9 @@ STAGES = [
 class Followed(Released):
     """A control plane whose content is a listener, its route, and a cluster that has its endpoints over xDS."""
 
+    # Whoever comes while it is dead has the endpoints of others.
+    settings = {"share_by": ["cluster"]}
+
     def __init__(self, bed, client, protocol, own_endpoints=False):
         super().__init__(bed)
         self.own_endpoints = own_endpoints
@@ -103,7 +106,7 @@ def a_control_plane_that_is_followed_is_released_in_stages(bed, client, origin):
     followed.order(relay, "rollback", "--to", first)
     followed.serve(1, everybody)
     relay.restart()
-    late = bed.envoy(client, relay.port, node="late")
+    late = bed.envoy(client, relay.port, node="late", cluster="mesh")
     followed.serve(1, [late])
     until("it is ready", lambda: relay.page("/readyz"))
     throughout("all have what is stable", lambda: all(revision(envoy) == 1 for envoy in everybody), 2)
@@ -146,7 +149,7 @@ def who_has_what_is_stable_keeps_its_endpoints(bed, client, origin):
     # The endpoints are there for as long as somebody may go to them.
     followed.plane.update([*followed.resources(2), followed.resources(1)[-1]])
     followed.serve(2, [canary])
-    followed.serve(1, [other, bed.envoy(client, relay.port, node="late")])
+    followed.serve(1, [other, bed.envoy(client, relay.port, node="late", cluster="mesh")])
     followed.order(relay, "rollback")
     followed.serve(1, [canary, other, bed.envoy(client, relay.port, node="later", cluster="canary")])
 

@@ -22,6 +22,9 @@ IDS, CANARIES = 10, 2
 class Released:
     """What an origin has, which relays release; and people who have a say in it."""
 
+    # What is configured beside.
+    settings = {}
+
     def __init__(self, bed):
         self.bed = bed
 
@@ -35,7 +38,7 @@ class Released:
         # The path of a socket is short.
         sockets = tempfile.TemporaryDirectory()
         self.bed.cleanups.append(sockets.cleanup)
-        settings = {"state": {"path": f"state-{name}"}, "orders": f"unix:{sockets.name}/orders"}
+        settings = {"state": {"path": f"state-{name}"}, "orders": f"unix:{sockets.name}/orders"} | self.settings
         return self.bed.start_relay(self.origins(), name=name, rollout=rollout, **settings)
 
     def order(self, relay, *arguments, expect=0, why=("--by", "interop", "--why", "a test")):

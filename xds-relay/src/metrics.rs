@@ -34,7 +34,6 @@ pub(crate) use self::denial::{AUDIT, Denial};
 pub use self::downstream::DownstreamMetrics;
 use self::downstream::TypedCounters;
 pub use self::drift::DriftGauges;
-pub use self::{followed::FollowedMetrics, keyed::KeyedMetrics};
 pub(crate) use self::load_reports::LoadReportStream;
 use self::load_reports::LoadReports;
 pub use self::looked_at::{CertificateTimes, Gauges};
@@ -42,6 +41,7 @@ pub use self::released::{ReleaseGauges, ReleaseState};
 pub use self::reloads::ReloadMetrics;
 use self::reloads::Reloads;
 pub use self::stream_guard::StreamGuard;
+pub use self::{followed::FollowedMetrics, keyed::KeyedMetrics};
 
 /// How many resource types have a label value of their own.
 pub const DISTINCT_TYPES: usize = 32;

@@ -89,7 +89,8 @@ pub(super) fn unused(
     (origins, default_origin): (&[Origin], &str),
 ) -> Option<(usize, &'static str)> {
     let is_unused = |(_, origin): &(usize, &Origin)| {
-        let is_of_it = |rollout: &Rollout| rollout.origin(origins, default_origin).is_some_and(|of| of.name == origin.name);
+        let is_of_it =
+            |rollout: &Rollout| rollout.origin(origins, default_origin).is_some_and(|of| of.name == origin.name);
         origin.follow.is_some() && !rollouts.iter().any(is_of_it)
     };
     origins.iter().enumerate().find(is_unused).map(|(index, _)| (index, NO_ROLLOUT))
@@ -262,7 +263,11 @@ mod tests {
         assert_eq!(read(&rollout("scope: 'xdstp://a'"), globs), Ok(()));
         for (rollout, collections, problem) in [
             (String::new(), "{}", format!("1:64: origins[0].follow: {NO_ROLLOUT}")),
-            (rollout("scope: 'xdstp://a'"), "{}", "rollout[0].scope: `xdstp://a`: no collection of `follow`".to_owned()),
+            (
+                rollout("scope: 'xdstp://a'"),
+                "{}",
+                "rollout[0].scope: `xdstp://a`: no collection of `follow`".to_owned(),
+            ),
             (rollout("scope: old-style"), globs, "rollout[0].scope: `old-style`: no collection of `follow`".to_owned()),
             (
                 rollout("scope: old-style, all_types: true"),

@@ -85,22 +85,29 @@ impl Rollout {
         let (scope, name) = (self.scope(), &origin.name);
         match &origin.follow {
             None => matches!(origin.kind, OriginKind::Server { .. }).then(|| {
-                ("scope", format!(
-                    "`{scope}`: these names come from origin `{name}`, which is asked for what clients want; \
+                (
+                    "scope",
+                    format!(
+                        "`{scope}`: these names come from origin `{name}`, which is asked for what clients want; \
                      expected follow: {{}} at that origin, or a scope of one that has all there is, such as files",
-                ))
+                    ),
+                )
             }),
-            Some(follow) if follow.types(self.authority.as_deref()) == Types::Gathered(Gathered::default()) => {
-                Some(("scope", format!(
+            Some(follow) if follow.types(self.authority.as_deref()) == Types::Gathered(Gathered::default()) => Some((
+                "scope",
+                format!(
                     "`{scope}`: no collection of `follow` of origin `{name}` has such names; expected one, such as \
                      xdstp://AUTHORITY/envoy.config.cluster.v3.Cluster/*",
-                )))
-            }
+                ),
+            )),
             Some(_) => (self.types == Types::All).then(|| {
-                ("all_types", format!(
-                    "origin `{name}` is followed, and released is that of which it says what there is; \
+                (
+                    "all_types",
+                    format!(
+                        "origin `{name}` is followed, and released is that of which it says what there is; \
                      expected no such field",
-                ))
+                    ),
+                )
             }),
         }
     }

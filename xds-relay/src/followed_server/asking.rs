@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use bytes::Bytes;
-use xds_transport::server::Source as _;
 use xds_transport::server::NodeError;
+use xds_transport::server::Source as _;
 use xdstp_cache::{Interest, Pull, Removals, ResourceError, SubscriberId, TypeUrl};
 use xdstp_client::federation::{Client, Federation, NodeGroup, OverLimit, Routes};
 

@@ -87,7 +87,8 @@ impl Said {
 
     fn is_as(&self, other: &Self) -> bool {
         let (one, other) = (&self.resource.value, &other.resource.value);
-        (one.any(), one.wrapper(), one.ttl(), one.variant()) == (other.any(), other.wrapper(), other.ttl(), other.variant())
+        (one.any(), one.wrapper(), one.ttl(), one.variant())
+            == (other.any(), other.wrapper(), other.ttl(), other.variant())
     }
 }
 
@@ -193,8 +194,7 @@ impl Gathered {
     /// Why it is not followed any further, if it has too much.
     pub(super) fn too_much(&self) -> Option<String> {
         let Most { resources, bytes } = self.most;
-        self.is_over
-            .then(|| format!("it has more than {resources} resources or {} MiB of them", bytes >> 20))
+        self.is_over.then(|| format!("it has more than {resources} resources or {} MiB of them", bytes >> 20))
     }
 
     /// All that is there with what it needs; what waits, and what is refused that never was good on this run, is as it was, or else as
@@ -240,17 +240,17 @@ impl Gathered {
 
     /// It is released from now on. Whether it is otherwise than what was last.
     pub(super) fn release(&mut self, whole: Whole) -> bool {
-        let is_as = |((one, this), (other, that)): ((&Name, &Arc<Said>), (&Name, &Arc<Said>))| {
-            one == other && (Arc::ptr_eq(this, that) || this.is_as(that))
-        };
-        let is_same = self.before.len() == whole.all.len() && self.before.iter().zip(&whole.all).all(is_as);
+        let mut pairs = self.before.iter().zip(&whole.all);
+        let is_same = self.before.len() == whole.all.len()
+            && pairs.all(|((one, this), (other, that))| one == other && (Arc::ptr_eq(this, that) || this.is_as(that)));
         self.before = whole.all;
         !is_same
     }
 
     /// What was released last.
     pub(super) fn released(&self) -> Vec<Held> {
-        let held = |((type_url, name), said): (&Name, &Arc<Said>)| (type_url.clone(), name.clone(), said.resource.clone());
+        let held =
+            |((type_url, name), said): (&Name, &Arc<Said>)| (type_url.clone(), name.clone(), said.resource.clone());
         self.before.iter().map(held).collect()
     }
 }

@@ -337,7 +337,9 @@ mod tests {
         let (mut reading, judge, _) = reading();
         let refuse = |reading: &mut Reading, body: &[u8]| {
             let verdict = reading.update(Instant::now(), update(&[("c", body)]));
-            assert!(matches!(verdict, Verdict::Reject { reasons } if reasons[0].reason.contains("no envoy.config.cluster")));
+            assert!(
+                matches!(verdict, Verdict::Reject { reasons } if reasons[0].reason.contains("no envoy.config.cluster"))
+            );
         };
         refuse(&mut reading, b"\x0a\x01c\x12");
         assert_eq!(refused(&judge), Some(1));

@@ -88,7 +88,8 @@ mod tests {
         };
         let (ads, api) = (message(&[(3, b"")]), message(&[(2, b"")]));
         let other = "xdstp://other/envoy.config.route.v3.RouteConfiguration/r";
-        let chains = [chain(&ads, "here"), chain(&api, "api"), chain(&ads, "both"), chain(&api, "both"), chain(&ads, other)];
+        let chains =
+            [chain(&ads, "here"), chain(&api, "api"), chain(&ads, "both"), chain(&api, "both"), chain(&ads, other)];
         let listener: Vec<_> = chains.iter().flat_map(|chain| message(&[(3, chain)])).collect();
         let references = References::new(Follow::default(), vec![None]);
         let of_listener = [vec!["both".to_owned(), "here".to_owned()], vec!["api".to_owned()]];

@@ -190,10 +190,8 @@ impl FollowedServer {
     /// Nobody follows it any more.
     pub(super) fn lost(&mut self, why: &str) {
         self.core.set_gathered(self.position, None);
-        self.teller.tell(
-            Standing { unknown: Some(Unknown::Unsaid(why.to_owned())), ..Standing::default() },
-            Instant::now(),
-        );
+        self.teller
+            .tell(Standing { unknown: Some(Unknown::Unsaid(why.to_owned())), ..Standing::default() }, Instant::now());
     }
 
     /// It is asked for nothing for a while.
@@ -252,9 +250,11 @@ impl FollowedServer {
         }
         let (core, position) = (&self.core, self.position);
         let whole = self.gathered.whole(self.all_refused.names.iter(), || core.served_of(position));
-        let first = whole.waits.iter().next().map(|(name, by)| {
-            format!("{}, which {} refers to", shown_name(name), shown_name(by))
-        });
+        let first = whole
+            .waits
+            .iter()
+            .next()
+            .map(|(name, by)| format!("{}, which {} refers to", shown_name(name), shown_name(by)));
         let lacks = if whole.lacks { "; nothing is released before it is known what is served" } else { "" };
         self.waits = (whole.waits.len(), first.map(|words| words + lacks));
         self.again_at = (!whole.waits.is_empty() || whole.lacks).then(|| now + LOOKED_AGAIN);
@@ -272,7 +272,8 @@ impl FollowedServer {
         if let Some(why) = lock(&self.refused).clone() {
             return Some(Unknown::Unsaid(why));
         }
-        let states: Vec<_> = self.federation.scopes().iter().filter_map(|scope| Some(scope.supply()?.status())).collect();
+        let states: Vec<_> =
+            self.federation.scopes().iter().filter_map(|scope| Some(scope.supply()?.status())).collect();
         // Of each scope, whoever feeds it.
         if self.since.is_none() || states.iter().any(|state| !state.connected) {
             let why = states.into_iter().filter(|state| !state.connected).find_map(|state| state.last_error);

@@ -48,11 +48,14 @@ impl Standing {
     }
 
     /// What tells it from trouble of other kinds.
-    fn kind(&self) -> (Option<bool>, bool, bool) {
+    fn kind(&self) -> Kind {
         let is_away = self.unknown.as_ref().map(|unknown| matches!(unknown, Unknown::Away(_)));
         (is_away, self.waits.0 > 0, self.refused.0 > 0)
     }
 }
+
+/// Whether nobody answers, if it is not known what there is; whether something waits; and whether something is refused.
+type Kind = (Option<bool>, bool, bool);
 
 /// Who is told: the relay.
 pub(super) struct Teller {
@@ -62,7 +65,7 @@ pub(super) struct Teller {
     metrics: FollowedMetrics,
     told: Option<Standing>,
     /// What is logged of it is of that kind, and when it was logged last.
-    logged: Option<((Option<bool>, bool, bool), Instant)>,
+    logged: Option<(Kind, Instant)>,
 }
 
 impl Teller {
@@ -88,7 +91,7 @@ impl Teller {
 
     fn log(&mut self, standing: &Standing, words: Option<&str>, now: Instant) {
         let kind = standing.kind();
-        let is_logged = |(of, at): &(_, Instant)| *of == kind && now.saturating_duration_since(*at) < LOGGED;
+        let is_logged = |(of, at): &(Kind, Instant)| *of == kind && now.saturating_duration_since(*at) < LOGGED;
         if self.logged.as_ref().is_some_and(is_logged) {
             return;
         }

@@ -16,7 +16,10 @@ impl Followed {
         let gauge = |name, help| registered(registry, gauges(name, help, &["origin"]));
         Self {
             up: gauge("followed_origin_up", "Whether it is known what there is to release of a control plane."),
-            waits: gauge("followed_origin_waiting_names", "Names that resources refer to and the control plane says nothing of."),
+            waits: gauge(
+                "followed_origin_waiting_names",
+                "Names that resources refer to and the control plane says nothing of.",
+            ),
             refused: gauge("followed_origin_refused_resources", "Resources of which what came last is refused."),
         }
     }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use xds_transport::Frame;
 use xdstp_cache::{Resource, TypeUrl};
 use xdstp_client::federation::{self, Authorities, Dial, Federation, Held, Origin};
 use xdstp_uri::ResourceName;
-use xds_transport::Frame;
 
 use crate::config::Config;
 use crate::lock::lock;

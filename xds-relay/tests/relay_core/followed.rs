@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message as _;
-use xds_relay::config::Rollout;
-use xds_relay::releases::{Act, By, Order, Progress, Release, Stage, Stages, Transition, Who};
 use xds_relay::admin::Readiness;
 use xds_relay::api::OriginState;
+use xds_relay::config::Rollout;
+use xds_relay::releases::{Act, By, Order, Progress, Release, Stage, Stages, Transition, Who};
 use xds_relay::state::Memory;
 use xds_transport::Frame;
 use xds_transport::wire::{Any, Node};
@@ -237,11 +237,10 @@ fn who_is_served_what_is_stable_keeps_the_routes_and_endpoints_of_it_while_other
         }
         mesh.put(ENDPOINTS, "a", frame(ENDPOINTS, "a", "2"));
         mesh.taken();
-        assert_eq!([canary, other, late].map(|client| mesh.held(client)), [
-            endpoints(candidate, 2),
-            endpoints(stable, 2),
-            endpoints(stable, 2)
-        ]);
+        assert_eq!(
+            [canary, other, late].map(|client| mesh.held(client)),
+            [endpoints(candidate, 2), endpoints(stable, 2), endpoints(stable, 2)]
+        );
         assert_eq!(mesh.order(Act::Rollback { to: None }), Transition::RolledBack);
         let late = mesh.client("canary");
         mesh.world.advance(60 * SECOND);
@@ -365,7 +364,11 @@ fn with_the_control_plane_dead_what_is_stable_is_served_and_orders_are_done() {
         mesh.taken();
         mesh.world.set_up(0, false);
         mesh.world.advance(600 * SECOND);
-        assert!(mesh.trouble().contains("the control plane is away, and what was released is served"), "{}", mesh.trouble());
+        assert!(
+            mesh.trouble().contains("the control plane is away, and what was released is served"),
+            "{}",
+            mesh.trouble()
+        );
         assert_eq!(mesh.world.relays[0].core.readiness(), Readiness::Ready);
         let held = [canary, other].map(|client| mesh.held(client));
         assert_eq!(held, ["l@1 | r@1 | a@2 b@1 | a@1 b@1", STABLE]);
@@ -458,7 +461,9 @@ fn what_nobody_could_use_is_refused_in_words_and_the_last_good_one_stays_also_ov
         let canary = mesh.client("canary");
         mesh.world.asked(0);
         // A field that ends before its length.
-        let broken = |of: &str, name: &str| Frame::of_message(&of.into(), &[field(1, name.as_bytes()), vec![0x12, 0x70]].concat());
+        let broken = |of: &str, name: &str| {
+            Frame::of_message(&of.into(), &[field(1, name.as_bytes()), vec![0x12, 0x70]].concat())
+        };
         mesh.put(CLUSTERS, "a", broken(CLUSTERS, "a"));
         mesh.put(CLUSTERS, "never", broken(CLUSTERS, "never"));
         mesh.put(ROUTES, "r", broken(ROUTES, "r"));
@@ -483,7 +488,11 @@ fn what_nobody_could_use_is_refused_in_words_and_the_last_good_one_stays_also_ov
         mesh.drop(CLUSTERS, "never");
         mesh.put(ROUTES, "r", frame(ROUTES, "r", "2"));
         mesh.taken();
-        assert_eq!((mesh.held(canary).as_str(), mesh.trouble().as_str()), ("l@1 | r@2 | b@3 | a@1 b@1", ""), "{protocol:?}");
+        assert_eq!(
+            (mesh.held(canary).as_str(), mesh.trouble().as_str()),
+            ("l@1 | r@2 | b@3 | a@1 b@1", ""),
+            "{protocol:?}"
+        );
     }
 }
 

@@ -3,7 +3,8 @@ use crate::metrics::Metrics;
 use crate::relay_core::EveryNode;
 
 pub(in crate::followed_server) fn server() -> (FollowedServer, Arc<RelayCore>) {
-    let text = "origins: [{ name: cp, server: 'a:1', follow: {} }]\nstate: { path: . }\nrollout: [{ scope: old-style }]";
+    let text =
+        "origins: [{ name: cp, server: 'a:1', follow: {} }]\nstate: { path: . }\nrollout: [{ scope: old-style }]";
     let config = Config::parse("relay.yaml", text).unwrap();
     let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
     let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
