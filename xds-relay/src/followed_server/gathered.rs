@@ -291,6 +291,28 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_in_for_what_is_refused_is_what_was_released_or_else_what_is_served_if_that_is_known() {
+        let mut gathered = Gathered::new(References::default());
+        gathered.put(name("a"), resource(b"1"));
+        let whole = gathered.whole(std::iter::empty(), || panic!("nothing is lacking"));
+        assert!(!whole.lacks && gathered.release(whole));
+        gathered.gone(name("a"));
+        let refused = ["a", "b", "c"].map(name);
+        let served = || Ok(BTreeMap::from([(name("a"), resource(b"0")), (name("b"), resource(b"0"))]));
+        let whole = gathered.whole(refused.iter(), served);
+        let is = |whole: &Whole, text: &str| {
+            whole.all.get(&name(text)).map(|said| said.resource.value.any().last().copied().unwrap())
+        };
+        assert_eq!(["a", "b", "c"].map(|text| is(&whole, text)), [Some(b'1'), Some(b'0'), None]);
+        assert!(!whole.lacks);
+        assert!(gathered.whole(refused.iter(), || Err("it cannot be read")).lacks);
+        let whole = gathered.whole(refused.iter(), served);
+        assert!(gathered.release(whole));
+        let whole = gathered.whole(refused.iter(), served);
+        assert!(!gathered.release(whole), "it is the same again");
+    }
+
+    #[test]
     fn what_is_too_much_is_not_taken_and_counts_with_its_name() {
         let mut gathered = Gathered::new(References::default());
         gathered.most = Most { resources: 2, bytes: 1 << 20 };

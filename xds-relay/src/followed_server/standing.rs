@@ -1,5 +1,6 @@
 //! How a control plane that is followed is, for people.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -64,14 +65,14 @@ pub(super) struct Teller {
     position: usize,
     metrics: FollowedMetrics,
     told: Option<Standing>,
-    /// What is logged of it is of that kind, and when it was logged last.
-    logged: Option<(Kind, Instant)>,
+    /// When which kind was logged last.
+    logged: BTreeMap<Kind, Instant>,
 }
 
 impl Teller {
     pub(super) fn new(core: &Arc<RelayCore>, (position, origin): (usize, &Origin)) -> Self {
         let metrics = core.metrics().followed(&origin.name);
-        Self { core: core.clone(), name: origin.name.clone(), position, metrics, told: None, logged: None }
+        Self { core: core.clone(), name: origin.name.clone(), position, metrics, told: None, logged: BTreeMap::new() }
     }
 
     /// It is so from now on.
@@ -91,15 +92,41 @@ impl Teller {
 
     fn log(&mut self, standing: &Standing, words: Option<&str>, now: Instant) {
         let kind = standing.kind();
-        let is_logged = |(of, at): &(Kind, Instant)| *of == kind && now.saturating_duration_since(*at) < LOGGED;
-        if self.logged.as_ref().is_some_and(is_logged) {
+        if self.logged.get(&kind).is_some_and(|at| now.saturating_duration_since(*at) < LOGGED) {
             return;
         }
         match words {
             Some(words) => tracing::warn!(origin = %self.name, "{words}"),
-            None if self.logged.is_some() => tracing::info!(origin = %self.name, "nothing is wrong any more"),
-            None => {}
+            None if !self.logged.is_empty() => tracing::info!(origin = %self.name, "nothing is wrong any more"),
+            None => return,
         }
-        self.logged = Some((kind, now));
+        self.logged.insert(kind, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::followed_server::server::tests::teller;
+    use crate::keyed_origin::logged::logged;
+
+    #[tokio::test]
+    async fn trouble_of_a_kind_is_told_at_once_and_logged_once_a_minute() {
+        let (mut teller, core) = teller();
+        let began = Instant::now();
+        let away = |why: &str| Standing { unknown: Some(Unknown::Away(why.to_owned())), ..Standing::default() };
+        let waits = |names| Standing { waits: (names, Some("`a`".to_owned())), ..Standing::default() };
+        let mut lines = |standing: &Standing, seconds| {
+            logged(|| teller.tell(standing.clone(), began + Duration::from_secs(seconds))).len()
+        };
+        for seconds in 0..59 {
+            let all = [away(&seconds.to_string()), Standing::default(), waits(1 + seconds as usize)];
+            let logged = all.map(|standing| lines(&standing, seconds));
+            assert_eq!(logged, if seconds == 0 { [1; 3] } else { [0; 3] }, "{seconds}");
+        }
+        let words = "it waits for what the control plane says nothing of: `a`, and 58 more";
+        assert_eq!(core.status(began).origins[0].hint.as_deref(), Some(words));
+        assert_eq!(lines(&away("again"), 60), 1);
+        assert_eq!(waits(1).wrong(false).unwrap(), "it waits for what the control plane says nothing of");
     }
 }

@@ -3,13 +3,23 @@ use crate::metrics::Metrics;
 use crate::relay_core::EveryNode;
 
 pub(in crate::followed_server) fn server() -> (FollowedServer, Arc<RelayCore>) {
+    let (config, core) = relay();
+    let server = FollowedServer::new(&config, 0, &core, Waker::noop().clone()).unwrap().unwrap();
+    (server, core)
+}
+
+pub(in crate::followed_server) fn teller() -> (Teller, Arc<RelayCore>) {
+    let (config, core) = relay();
+    (Teller::new(&core, (0, &config.origins[0])), core)
+}
+
+fn relay() -> (Config, Arc<RelayCore>) {
     let text =
         "origins: [{ name: cp, server: 'a:1', follow: {} }]\nstate: { path: . }\nrollout: [{ scope: old-style }]";
     let config = Config::parse("relay.yaml", text).unwrap();
     let dialer = Box::new(crate::origins::Connections::new(&config).unwrap());
     let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
-    let server = FollowedServer::new(&config, 0, &core, Waker::noop().clone()).unwrap().unwrap();
-    (server, core)
+    (config, core)
 }
 
 fn asking(now: Instant) -> (FollowedServer, Arc<RelayCore>) {
