@@ -247,6 +247,11 @@ impl Gathered {
         !is_same
     }
 
+    /// Others may release something since: what is served stands in for what waits.
+    pub(super) fn forget_released(&mut self) {
+        self.before.clear();
+    }
+
     /// What was released last.
     pub(super) fn released(&self) -> Vec<Held> {
         let held =

@@ -211,6 +211,7 @@ impl FollowedServer {
     fn give_up(&mut self) {
         (self.whole_since, self.again_at) = (None, None);
         if std::mem::take(&mut self.is_given) {
+            self.gathered.forget_released();
             self.core.set_gathered(self.position, None);
         }
     }

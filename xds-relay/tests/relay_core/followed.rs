@@ -569,6 +569,45 @@ fn a_relay_that_is_cut_off_from_the_control_plane_leaves_it_to_another_to_publis
 }
 
 #[test]
+fn what_waits_where_another_relay_published_meanwhile_stays_as_that_did_it() {
+    for protocol in BOTH {
+        let mut relays = Replicas::new(0, |rollout| rollout.stages = self::rollout().stages);
+        relays.world.origins.extend([Origin::new(), Origin::new()]);
+        (0..2).for_each(|origin| relays.start_on(&text(protocol), Feeder::Origin(origin)));
+        let put = |relays: &mut Replicas, origin: usize, of: &str, name: &str, put: Frame| {
+            let (now, version) = (relays.world.now, body_of(put.any()));
+            relays.world.origins[origin].put_frame(now, "", of, name, &version, put);
+        };
+        for origin in 0..2 {
+            put(&mut relays, origin, LISTENERS, "l", listener("l", "r", "1"));
+            put(&mut relays, origin, CLUSTERS, "a", frame(CLUSTERS, "a", "1"));
+            put(&mut relays, origin, ROUTES, "r", frame(ROUTES, "r", "1"));
+            relays.world.fail(origin, ROUTES, "nowhere", 14, "later");
+        }
+        let client = relays.node(0, "c", "canary");
+        relays.world.subscribe(client, LISTENERS, &["*"]);
+        relays.world.subscribe(client, ROUTES, &["r", "r2"]);
+        relays.advance(40);
+        let first = relays.publisher();
+        let second = 1 - first;
+        relays.world.set_up(first, false);
+        put(&mut relays, second, LISTENERS, "l", listener("l", "r2", "2"));
+        put(&mut relays, second, ROUTES, "r2", frame(ROUTES, "r2", "1"));
+        relays.advance(40);
+        let held = |relays: &Replicas| {
+            [LISTENERS, ROUTES, CLUSTERS].map(|of| relays.world.clients[client].held(of).join(" ")).join(" | ")
+        };
+        assert_eq!(held(&relays), "l@2 | r2@1 | a@1", "{protocol:?}");
+        relays.world.set_up(second, false);
+        put(&mut relays, first, LISTENERS, "l", listener("l", "nowhere", "3"));
+        put(&mut relays, first, CLUSTERS, "a", frame(CLUSTERS, "a", "2"));
+        relays.world.set_up(first, true);
+        relays.advance(90);
+        assert_eq!((relays.publisher(), held(&relays).as_str()), (first, "l@2 | r2@1 | a@2"), "{protocol:?}");
+    }
+}
+
+#[test]
 fn a_glob_of_names_of_an_authority_is_released_and_what_is_of_another_origin_is_refused() {
     const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
     let member = |name: &str| GLOB.replace('*', name);
