@@ -58,6 +58,7 @@ mod types;
 pub(crate) use self::act::millis_of;
 pub use self::act::{Act, By, Instance, OnHalt, Order, Publisher, Said, Transition};
 pub use self::candidate::{Candidate, Progress};
+pub(crate) use self::candidate::{MAY_LACK, REMOVES_MUCH};
 pub use self::control::error::ControlError;
 pub use self::control::{Control, NotTaken};
 pub use self::difference::Difference;

@@ -178,12 +178,34 @@ impl Gathered {
 
     /// The first name that it needs of which nothing is known.
     fn late<'a>(&self, said: &'a Said) -> Option<&'a Name> {
-        said.needs.iter().find(|name| !self.said.contains_key(name) && !self.absent.contains(name))
+        said.needs.iter().find(|name| !self.is_known(name))
+    }
+
+    /// Whether it is known whether there is such a resource.
+    fn is_known(&self, name: &Name) -> bool {
+        self.said.contains_key(name) || self.absent.contains(name)
     }
 
     /// Whether something that is there needs a name of which nothing is known.
     pub(super) fn waits(&self) -> bool {
         self.said.values().any(|said| self.late(said).is_some())
+    }
+
+    /// All names that something that is there refers to and of which nothing is known, each with one that refers to it: also those that
+    /// may come from elsewhere.
+    pub(super) fn open(&self) -> BTreeMap<Name, Name> {
+        let mut open = BTreeMap::new();
+        for (by, said) in &self.said {
+            for name in said.refers().filter(|name| !self.is_known(name)) {
+                open.entry(name.clone()).or_insert_with(|| by.clone());
+            }
+        }
+        open
+    }
+
+    /// Whether it would be in a release by its name.
+    pub(super) fn is_released(&self, name: &Name) -> bool {
+        self.references.is_released(name)
     }
 
     #[cfg(test)]

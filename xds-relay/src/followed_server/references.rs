@@ -42,7 +42,7 @@ impl References {
     }
 
     /// Whether it may be in a release by its name.
-    fn is_released(&self, (type_url, name): &Name) -> bool {
+    pub(super) fn is_released(&self, (type_url, name): &Name) -> bool {
         let authority = name.authority();
         let is_name = !name.is_glob() && !matches!(name.as_str(), "" | "*");
         is_name

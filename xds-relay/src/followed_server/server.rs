@@ -20,13 +20,15 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::etcd_origin::Reader;
 use crate::file_origin::{Served, descriptors_of};
-use crate::keyed_origin::{shown, shown_name};
+use crate::keyed_origin::{Name, shown, shown_name};
 use crate::lock::lock;
 use crate::relay_core::RelayCore;
 
 /// For how long names are waited for once all collections are known, before what refers to them is left out that is new: also where they
 /// are known from an earlier stream, which may say otherwise by now.
 const SETTLE: Duration = Duration::from_secs(5);
+/// For how long names are waited for, and what is refused, where nothing is served that could stand in for it.
+const FIRST: Duration = Duration::from_secs(60);
 /// How often it is looked how the control plane is.
 const LOOKED: Duration = Duration::from_secs(1);
 /// How often it is looked whether something stands in for what is left out: others may have released it.
@@ -69,6 +71,8 @@ pub struct FollowedServer {
     is_first: bool,
     /// What there is was given.
     is_given: bool,
+    /// Something may be lacking in that, and nothing was served that could have stood in for it.
+    may_lack: bool,
     /// What waits, as it was last: how many names, and one in words.
     waits: (usize, Option<String>),
     /// When it is looked again whether something stands in for what is left out.
@@ -145,6 +149,7 @@ impl FollowedServer {
             whole_since: None,
             is_first: true,
             is_given: false,
+            may_lack: false,
             waits: (0, None),
             again_at: None,
             looks_at: None,
@@ -238,32 +243,35 @@ impl FollowedServer {
     /// What there is is released from now on, if it is known by now.
     fn give(&mut self, now: Instant) {
         let since = *self.whole_since.get_or_insert(now);
-        let settles_at = since + SETTLE;
-        // At first there is nothing that may be of an earlier stream.
-        let is_at_once = self.is_first && !self.gathered.waits();
-        if !self.is_given && now < settles_at && !is_at_once {
-            self.looks_at = self.looks_at.map(|at| at.min(settles_at));
-            return;
-        }
         let is_due = self.again_at.is_some_and(|at| at <= now);
-        if !std::mem::take(&mut self.is_new) && self.is_given && !is_due {
+        if self.is_given && !self.is_new && !is_due {
             return;
         }
         let (core, position) = (&self.core, self.position);
+        // Where nothing is served, all clients would lose what is not in it.
+        let is_first = !core.serves_releases_of(position);
+        let open = if is_first { self.gathered.open() } else { BTreeMap::new() };
+        let may_lack =
+            !open.is_empty() || is_first && self.all_refused.names.iter().any(|name| self.gathered.is_released(name));
+        let settles_at = since + if may_lack { FIRST } else { SETTLE };
+        // At first there is nothing that may be of an earlier stream.
+        let is_at_once = self.is_first && !may_lack && !self.gathered.waits();
+        if !self.is_given && now < settles_at && !is_at_once {
+            self.waits = in_words(&open, "; nothing is released before that is known, or somebody has it go on");
+            self.looks_at = self.looks_at.map(|at| at.min(settles_at));
+            return;
+        }
+        self.is_new = false;
         let whole = self.gathered.whole(self.all_refused.names.iter(), || core.served_of(position));
-        let first = whole
-            .waits
-            .iter()
-            .next()
-            .map(|(name, by)| format!("{}, which {} refers to", shown_name(name), shown_name(by)));
         let lacks = if whole.lacks { "; nothing is released before it is known what is served" } else { "" };
-        self.waits = (whole.waits.len(), first.map(|words| words + lacks));
-        self.again_at = (!whole.waits.is_empty() || whole.lacks).then(|| now + LOOKED_AGAIN);
+        self.waits = in_words(if is_first { &open } else { &whole.waits }, lacks);
+        self.again_at = (self.waits.0 > 0 || whole.lacks).then(|| now + LOOKED_AGAIN);
         if whole.lacks {
             return;
         }
-        if self.gathered.release(whole) || !self.is_given {
-            core.set_gathered(position, Some(Arc::new(self.gathered.released())));
+        let is_as_good = std::mem::replace(&mut self.may_lack, may_lack) == may_lack;
+        if self.gathered.release(whole) || !self.is_given || !is_as_good {
+            core.set_gathered(position, Some((self.gathered.released(), may_lack)));
         }
         (self.is_first, self.is_given) = (false, true);
     }
@@ -299,6 +307,12 @@ impl FollowedServer {
         }
         all
     }
+}
+
+/// How many names are waited for, and one of them in words.
+fn in_words(waits: &BTreeMap<Name, Name>, why: &str) -> (usize, Option<String>) {
+    let words = |(name, by)| format!("{}, which {} refers to{why}", shown_name(name), shown_name(by));
+    (waits.len(), waits.iter().next().map(words))
 }
 
 impl Drop for FollowedServer {

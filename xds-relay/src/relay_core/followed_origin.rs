@@ -9,12 +9,20 @@ use crate::config::Follow;
 use crate::lock::lock;
 use crate::releases::Types;
 
+/// What there is to release.
+#[derive(Clone)]
+struct Gathered {
+    content: Arc<Vec<Held>>,
+    /// Of something that it refers to, or that it is to have, nothing is known.
+    may_lack: bool,
+}
+
 /// A server, and what of it is released.
 pub(crate) struct FollowedOrigin {
     server: Arc<dyn Origin>,
     follow: Follow,
     /// What was gathered, while it is known that this is what there is.
-    content: Mutex<Option<Arc<Vec<Held>>>>,
+    content: Mutex<Option<Gathered>>,
 }
 
 impl FollowedOrigin {
@@ -22,10 +30,16 @@ impl FollowedOrigin {
         Self { server, follow, content: Mutex::default() }
     }
 
-    /// It has this, or it is not known what it has.
+    /// It has this, in which something may be lacking; or it is not known what it has.
     #[cfg(feature = "file-origin")]
-    pub(crate) fn set(&self, content: Option<Arc<Vec<Held>>>) {
-        *lock(&self.content) = content;
+    pub(crate) fn set(&self, content: Option<(Vec<Held>, bool)>) {
+        *lock(&self.content) = content.map(|(held, may_lack)| Gathered { content: Arc::new(held), may_lack });
+    }
+
+    /// Whether something may be lacking in this, which was gathered.
+    pub(crate) fn may_lack(&self, content: &Arc<Vec<Held>>) -> bool {
+        let is_it = |of: &Gathered| Arc::ptr_eq(&of.content, content);
+        lock(&self.content).as_ref().is_none_or(|of| of.may_lack || !is_it(of))
     }
 
     /// What is in releases of an authority, or of old-style names.
@@ -76,7 +90,7 @@ impl Origin for FollowedOrigin {
     }
 
     fn content(&self) -> Option<Arc<Vec<Held>>> {
-        lock(&self.content).clone()
+        lock(&self.content).as_ref().map(|of| of.content.clone())
     }
 
     fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker) {

@@ -59,8 +59,8 @@ impl RelayCore {
         lock(&self.following).retain(|(other, _)| !Arc::ptr_eq(other, federation));
     }
 
-    /// It has this, or it is not known what it has.
-    pub(crate) fn set_gathered(&self, position: usize, content: Option<Arc<Vec<Held>>>) {
+    /// It has this, in which something may be lacking; or it is not known what it has.
+    pub(crate) fn set_gathered(&self, position: usize, content: Option<(Vec<Held>, bool)>) {
         if let Some(origin) = self.followed.get(&position) {
             origin.set(content);
         }

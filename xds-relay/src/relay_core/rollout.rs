@@ -15,6 +15,7 @@ use xdstp_uri::ResourceName;
 use crate::config::Rollout;
 use crate::lock::lock;
 use crate::metrics::Counter;
+use crate::relay_core::followed_origin::FollowedOrigin;
 use crate::relay_core::rollout::checking::LastChecked;
 use crate::relay_core::rollout::copy::Copy;
 use crate::relay_core::rollout::health::{Health, Heard};
@@ -47,6 +48,8 @@ pub(crate) struct Releases {
     /// Which of the relay's origins it is.
     position: usize,
     origin: Arc<dyn Origin>,
+    /// The same, if it is a control plane that is followed.
+    followed: Option<Arc<FollowedOrigin>>,
     rules: Arc<TypeRules>,
     slice: usize,
     instance: Instance,
@@ -76,6 +79,8 @@ struct State {
     settling: Settling,
     /// What the origin had when it was looked at last.
     seen: Option<Arc<Vec<Held>>>,
+    /// Something may be lacking in that.
+    may_lack: bool,
     /// What was served when that changed.
     named: Named,
     /// What is on the stable track.
@@ -171,7 +176,7 @@ impl Releases {
     /// It cannot be read.
     pub(crate) fn open(
         rollout: Rollout,
-        (position, origin): (usize, Arc<dyn Origin>),
+        (position, origin, followed): (usize, Arc<dyn Origin>, Option<Arc<FollowedOrigin>>),
         (rules, slice): (Arc<TypeRules>, usize),
         (instance, halts): (Instance, Counter),
         store: ReleaseStore,
@@ -192,6 +197,7 @@ impl Releases {
             stored,
             settling,
             seen: None,
+            may_lack: false,
             named: (None, None),
             shown: None,
             contents: BTreeMap::new(),
@@ -210,6 +216,7 @@ impl Releases {
             rollout,
             position,
             origin,
+            followed,
             rules,
             slice,
             instance,

@@ -46,7 +46,7 @@ impl RelayCore {
         }
         let how = (self.settings().rules, self.shared.names_per_turn);
         let of_relay = (Instance(self.relays.own().number()), self.metrics.release_halts(&rollout.scope()));
-        let releases = Arc::new(Releases::open(rollout, (position, origin), how, of_relay, store)?);
+        let releases = Arc::new(Releases::open(rollout, (position, origin, followed.cloned()), how, of_relay, store)?);
         releases.show(now);
         lock(&self.releases).push(releases);
         self.look_at_tracks(true);

@@ -53,7 +53,12 @@ impl RelayCore {
         words: fn(&Trouble) -> &String,
     ) -> Option<(String, String)> {
         let all = self.origins().into_iter().filter(|(position, name, _)| is_meant(*position, name));
-        all.into_iter().find_map(|(at, name, origin)| Some((name, self.with_trouble(at, origin.ready().err()?, words))))
+        all.into_iter().find_map(|(at, name, origin)| {
+            // What is gathered may wait for somebody to have it go on.
+            let is_unserved = || self.followed.contains_key(&at) && !self.serves_releases_of(at);
+            let unserved = || is_unserved().then(|| "there is no release of it that is served".to_owned());
+            Some((name, self.with_trouble(at, origin.ready().err().or_else(unserved)?, words)))
+        })
     }
 
     /// What is missing of an origin, and why, if that is known.
