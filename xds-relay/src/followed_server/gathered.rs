@@ -231,29 +231,35 @@ impl Gathered {
         // What is referred to by name is there with what refers to it.
         for (name, said) in self.said.iter().filter(|(name, _)| !self.named.contains(name)) {
             match self.late(said) {
-                None => self.add(&mut whole, (name, said), None),
+                None => self.add(&mut whole, (name, said), &mut former, |name| !self.absent.contains(name)),
                 Some(late) => {
                     whole.waits.entry(late.clone()).or_insert_with(|| name.clone());
                     if let Some(said) = former.of(name) {
-                        self.add(&mut whole, (name, &said), Some(&mut former));
+                        self.add(&mut whole, (name, &said), &mut former, |_| true);
                     }
                 }
             }
         }
         for name in refused.filter(|name| !self.said.contains_key(name) && !self.named.contains(name)) {
             if let Some(said) = former.of(name) {
-                self.add(&mut whole, (name, &said), Some(&mut former));
+                self.add(&mut whole, (name, &said), &mut former, |_| true);
             }
         }
         whole.lacks = matches!(former.read, Some(Err(_)));
         whole
     }
 
-    /// A resource, and what it refers to: where it stays as it was, that does, too.
-    fn add(&self, whole: &mut Whole, (name, said): (&Name, &Arc<Said>), mut former: Option<&mut Former<'_>>) {
+    /// A resource, and what it refers to: where that is not there, it may be as it was.
+    fn add(
+        &self,
+        whole: &mut Whole,
+        (name, said): (&Name, &Arc<Said>),
+        former: &mut Former<'_>,
+        may_be_former: impl Fn(&Name) -> bool,
+    ) {
         for refers in said.refers() {
             let there = self.said.get(refers).cloned();
-            if let Some(there) = there.or_else(|| former.as_mut().and_then(|former| former.of(refers))) {
+            if let Some(there) = there.or_else(|| may_be_former(refers).then(|| former.of(refers)).flatten()) {
                 whole.all.insert(refers.clone(), there);
             }
         }

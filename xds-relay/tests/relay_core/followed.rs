@@ -430,6 +430,52 @@ fn routes_that_may_come_from_elsewhere_are_released_if_they_come_from_here_and_h
 }
 
 #[test]
+fn silence_of_routes_that_may_come_from_elsewhere_takes_none_away_over_a_restart_either() {
+    for protocol in BOTH {
+        let mut mesh = Mesh::new(protocol);
+        mesh.fill();
+        mesh.put(LISTENERS, "l", listener_by(&field(2, b""), "l", "r", "1"));
+        mesh.world.advance(2 * SILENCE);
+        let before = mesh.releases();
+        mesh.world.set_up(0, false);
+        mesh.drop(ROUTES, "r");
+        if protocol == DELTA {
+            mesh.world.fail(0, ROUTES, "r", 14, "later");
+        }
+        mesh.restart();
+        mesh.world.set_up(0, true);
+        let canary = mesh.client("canary");
+        mesh.world.advance(5 * SILENCE);
+        assert_eq!((mesh.releases(), mesh.trouble().as_str()), (before, ""), "{protocol:?}");
+        mesh.put(CLUSTERS, "a", eds_cluster("a", "2"));
+        mesh.put(LISTENERS, "l", listener_by(&field(2, b""), "l", "r", "2"));
+        mesh.taken();
+        assert_eq!(mesh.held(canary), "l@2 | r@1 | a@2 b@1 | a@1 b@1", "{protocol:?}");
+        mesh.put(ROUTES, "r", frame(ROUTES, "r", "2"));
+        mesh.taken();
+        assert_eq!(mesh.held(canary), "l@2 | r@2 | a@2 b@1 | a@1 b@1", "{protocol:?}");
+        if protocol == DELTA {
+            mesh.drop(ROUTES, "r");
+            mesh.taken();
+            assert_eq!(mesh.held(canary), "l@2 |  | a@2 b@1 | a@1 b@1");
+        }
+    }
+}
+
+#[test]
+fn people_who_look_at_resources_see_what_is_in_releases_and_what_clients_asked_for_beside() {
+    for protocol in BOTH {
+        let mut mesh = Mesh::filled(protocol);
+        mesh.client("web");
+        let all = mesh.world.relays[0].core.resources(&Default::default(), mesh.world.now).resources;
+        for (of, name) in [(LISTENERS, "l"), (ROUTES, "r"), (CLUSTERS, "a"), (ENDPOINTS, "a"), (ENDPOINTS, "b")] {
+            let is_it = |row: &&xds_relay::api::ResourceRow| row.type_url == of && row.name == name;
+            assert_eq!(all.iter().filter(is_it).count(), 1, "{protocol:?} {of} {name}: {all:?}");
+        }
+    }
+}
+
+#[test]
 fn with_the_control_plane_dead_what_is_stable_is_served_and_orders_are_done() {
     for protocol in BOTH {
         let mut mesh = Mesh::filled(protocol);
@@ -639,6 +685,73 @@ fn a_relay_that_is_cut_off_from_the_control_plane_leaves_it_to_another_to_publis
         put(&mut relays, first, "3");
         relays.advance(10);
         assert_eq!(relays.held(clients), ["a@3"; 2], "{protocol:?}");
+    }
+}
+
+/// Relays that follow one control plane each and have their releases together, with a candidate under way; a canary at each, and one that is none.
+fn with_candidate(protocol: Protocol, hold: u32) -> (Replicas, [usize; 2], [usize; 2]) {
+    let mut relays = Replicas::new(0, |rollout| {
+        rollout.stages =
+            Stages::new(self::rollout().stages.iter().map(|stage| Stage { hold: hold * SECOND, ..stage.clone() }));
+    });
+    relays.world.origins.extend([Origin::new(), Origin::new()]);
+    (0..2).for_each(|origin| relays.start_on(&text(protocol), Feeder::Origin(origin)));
+    let [canaries, others] =
+        ["canary", "web"].map(|cluster| [0, 1].map(|relay| relays.node(relay, &format!("{cluster}{relay}"), cluster)));
+    for body in ["1", "2"] {
+        for origin in 0..2 {
+            let now = relays.world.now;
+            relays.world.origins[origin].put_frame(now, "", CLUSTERS, "a", body, frame(CLUSTERS, "a", body));
+        }
+        relays.world.settle();
+        relays.advance(if body == "1" { 40 } else { 10 });
+    }
+    assert_eq!(
+        (relays.held(canaries), relays.held(others)),
+        (["a@2"; 2].map(str::to_owned), ["a@1"; 2].map(str::to_owned))
+    );
+    (relays, canaries, others)
+}
+
+#[test]
+fn a_stream_that_is_lost_for_a_moment_begins_no_stage_anew() {
+    for protocol in BOTH {
+        let (mut relays, ..) = with_candidate(protocol, 100);
+        let (first, term) = (relays.publisher(), relays.control(0).publisher());
+        for _ in 0..3 {
+            relays.world.set_up(first, false);
+            relays.advance(12);
+            relays.world.set_up(first, true);
+            relays.advance(18);
+        }
+        assert_eq!(relays.control(0).publisher(), term, "{protocol:?}");
+        relays.advance(20);
+        assert_eq!(relays.control(0).candidate().map(|of| of.stage), Some(1), "{protocol:?}");
+    }
+}
+
+#[test]
+fn with_all_control_planes_away_stages_go_on_and_a_candidate_that_is_refused_halts_also_if_who_published_is_gone() {
+    for (protocol, is_gone) in BOTH.into_iter().flat_map(|protocol| [(protocol, false), (protocol, true)]) {
+        let (mut relays, canaries, others) = with_candidate(protocol, 300);
+        let first = relays.publisher();
+        (0..2).for_each(|origin| relays.world.set_up(origin, false));
+        let left = if is_gone { 1 - first } else { first };
+        if is_gone {
+            relays.advance(20);
+            [canaries, others].iter().for_each(|clients| relays.world.disconnect(clients[first]));
+            relays.world.stop(first);
+            relays.cut_off(first, true);
+            relays.expire();
+            relays.advance(60);
+        }
+        let publisher = relays.control(left).publisher();
+        assert_eq!(relays.world.relays[left].core.instance(), format!("{:016x}", publisher.unwrap().instance.0));
+        relays.world.clients[others[left]].refuses = true;
+        relays.advance(320);
+        let (control, candidate) = (relays.control(left), relays.control(left).candidate().cloned().unwrap());
+        assert_eq!((control.publisher(), candidate.stage), (publisher, 1), "{protocol:?} {is_gone}");
+        assert!(matches!(candidate.progress, Progress::Halted(_)), "{protocol:?} {is_gone}: {candidate:?}");
     }
 }
 
