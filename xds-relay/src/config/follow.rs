@@ -8,7 +8,7 @@ use xdstp_uri::ResourceName;
 
 use super::fields::FOLLOW_FIELDS;
 use super::{Origin, Rollout};
-use crate::releases::{Gathered, Types};
+use crate::releases::{Gathered, Stages, Types};
 use crate::yaml::{self, Error};
 
 const TYPE_URL_PREFIX: &str = "type.googleapis.com/";
@@ -83,17 +83,27 @@ impl Follow {
     }
 }
 
-/// An origin that is followed, and of which nothing is released: which, and why that is wrong.
+/// An origin that is followed, and of which nothing is released, or not that of a collection: which, by which field, and why that is
+/// wrong.
 pub(super) fn unused(
     rollouts: &[Rollout],
     (origins, default_origin): (&[Origin], &str),
-) -> Option<(usize, &'static str)> {
-    let is_unused = |(_, origin): &(usize, &Origin)| {
+) -> Option<(usize, String, String)> {
+    origins.iter().enumerate().find_map(|(index, origin)| {
+        let follow = origin.follow.as_ref()?;
         let is_of_it =
-            |rollout: &Rollout| rollout.origin(origins, default_origin).is_some_and(|of| of.name == origin.name);
-        origin.follow.is_some() && !rollouts.iter().any(is_of_it)
-    };
-    origins.iter().enumerate().find(is_unused).map(|(index, _)| (index, NO_ROLLOUT))
+            |rollout: &&Rollout| rollout.origin(origins, default_origin).is_some_and(|of| of.name == origin.name);
+        let released: Vec<_> = rollouts.iter().filter(is_of_it).map(|rollout| rollout.authority.as_deref()).collect();
+        if released.is_empty() {
+            return Some((index, "follow".to_owned(), NO_ROLLOUT.to_owned()));
+        }
+        // What is never answered of it would hold up all else.
+        let is_unused = |of: &&Collection| !released.contains(&of.authority());
+        let (at, collection) = follow.collections.iter().enumerate().find(|(_, of)| is_unused(of))?;
+        let scope = Rollout::new(collection.authority(), Stages::default()).scope();
+        let problem = format!("`{collection}`: nothing of it is released; expected a rollout of {scope}, too");
+        Some((index, format!("follow.collections[{at}]"), problem))
+    })
 }
 
 impl Collection {
@@ -175,8 +185,13 @@ mod tests {
     use crate::Config;
 
     fn config(origin: &str) -> Result<Config, String> {
+        let rollout = if origin.contains("'xdstp://a/envoy.config.cluster.v3.Cluster/x/*'") {
+            ", { scope: 'xdstp://a' }"
+        } else {
+            ""
+        };
         let text = format!(
-            "origins: [{{ name: cp, authorities: [a], {origin} }}]\nstate: {{ path: . }}\nrollout: [{{ scope: old-style }}]"
+            "origins: [{{ name: cp, authorities: [a], {origin} }}]\nstate: {{ path: . }}\nrollout: [{{ scope: old-style }}{rollout}]"
         );
         Config::parse("relay.yaml", &text).map_err(|error| error.to_string())
     }
@@ -267,6 +282,11 @@ mod tests {
                 rollout("scope: 'xdstp://a'"),
                 "{}",
                 "rollout[0].scope: `xdstp://a`: no collection of `follow`".to_owned(),
+            ),
+            (
+                rollout("scope: 'xdstp://a'"),
+                "{ collections: ['xdstp://a/envoy.config.cluster.v3.Cluster/*', envoy.config.listener.v3.Listener] }",
+                "origins[0].follow.collections[1]: `envoy.config.listener.v3.Listener`: nothing of it is released; expected a rollout of old-style, too".to_owned(),
             ),
             (rollout("scope: old-style"), globs, "rollout[0].scope: `old-style`: no collection of `follow`".to_owned()),
             (

@@ -138,8 +138,8 @@ impl Config {
         if let Some((place, problem)) = rollout::problem(&self.rollout, origins, self.state.as_ref()) {
             return Err(at(format!("rollout{place}"))(problem));
         }
-        if let Some((index, problem)) = super::follow::unused(&self.rollout, origins) {
-            return Err(at(format!("origins[{index}].follow"))(problem.to_owned()));
+        if let Some((index, field, problem)) = super::follow::unused(&self.rollout, origins) {
+            return Err(at(format!("origins[{index}].{field}"))(problem));
         }
         if let Some(problem) = self.orders.as_ref().and_then(|of| of.problem(&self.listen, self.admin.as_ref())) {
             return Err(at("orders")(problem));

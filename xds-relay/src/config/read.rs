@@ -89,8 +89,8 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         let position = root.place_of(&path);
         return Err(Error { path, ..Error::new(position, problem) });
     }
-    if let Some((index, problem)) = unused(&rollout, (&origins, &default_origin)) {
-        let path = format!("origins[{index}].follow");
+    if let Some((index, field, problem)) = unused(&rollout, (&origins, &default_origin)) {
+        let path = format!("origins[{index}].{field}");
         let position = root.place_of(&path);
         return Err(Error { path, ..Error::new(position, problem) });
     }

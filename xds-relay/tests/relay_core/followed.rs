@@ -801,22 +801,25 @@ fn a_glob_of_names_of_an_authority_is_released_and_what_is_of_another_origin_is_
     let mut world = World::empty();
     world.origins.extend([Origin::new(), Origin::new()]);
     let text = format!(
-        "origins: [{{ name: other, server: '127.0.0.1:1' }}, {{ name: cp, server: '127.0.0.1:1', authorities: [a], \
-         follow: {{ collections: ['{GLOB}', envoy.config.cluster.v3.Cluster] }} }}]\ndefault_origin: other\n\
-         state: {{ path: . }}\nrollout: [{{ scope: 'xdstp://a' }}]\n"
+        "origins: [{{ name: other, server: '127.0.0.1:1', authorities: [b] }}, {{ name: cp, server: '127.0.0.1:1', authorities: [a], \
+         follow: {{ collections: ['{GLOB}', envoy.config.cluster.v3.Cluster] }} }}]\ndefault_origin: cp\n\
+         state: {{ path: . }}\nrollout: [{{ scope: 'xdstp://a' }}, {{ scope: old-style }}]\n"
     );
     world.add_relay(&text, vec![Feeder::Origin(0), Feeder::Origin(1)]);
-    let rollout = Rollout::new(Some("a"), rollout().stages);
-    world.relays[0].core.roll_out(rollout, Arc::<Memory>::default(), world.now).unwrap();
+    for scope in [Some("a"), None] {
+        let rollout = Rollout::new(scope, rollout().stages);
+        world.relays[0].core.roll_out(rollout, Arc::<Memory>::default(), world.now).unwrap();
+    }
+    world.origins[1].wildcard_sends_xdstp();
     let now = world.now;
-    for name in [member("x"), member("y"), "old".to_owned()] {
+    for name in [member("x"), member("y"), "old".to_owned(), member("z").replace("//a/", "//b/")] {
         world.origins[1].put_frame(now, "", CLUSTERS, &name, "v1", frame(CLUSTERS, &name, "1"));
     }
     let client = world.client(DELTA, "n");
-    world.subscribe(client, CLUSTERS, &[GLOB]);
+    world.subscribe(client, CLUSTERS, &[GLOB, "*"]);
     world.advance(2 * SILENCE);
-    assert_eq!(world.clients[client].held(CLUSTERS), [member("x") + "@1", member("y") + "@1"]);
-    assert!(world.asked(1).join("\n").contains("NACK "), "names without an authority are another origin's");
+    assert_eq!(world.clients[client].held(CLUSTERS), ["old@1".to_owned(), member("x") + "@1", member("y") + "@1"]);
+    assert!(world.asked(1).join("\n").contains("NACK "), "names of that authority are another origin's");
 }
 
 #[test]
