@@ -121,7 +121,7 @@ def built(given, name, profiles=("release", "debug")):
     for candidate in candidates:
         if candidate.is_file():
             return candidate.resolve()
-    sys.exit(f"no program at {' or '.join(map(str, candidates))}: .ci/run interop builds them")
+    sys.exit(f"no program at {' or '.join(map(str, candidates))}: .ci/run interop, and scale, build them")
 
 
 def run_all(chosen, peers, passed):

@@ -26,8 +26,8 @@ class Fleet:
     Envoys, of old-style names, and one of gRPC at each relay, of an authority's. With `secured` etcd wants certificates and passwords.
     `holds` says how long the stages last, and `ahead` by how many seconds the clock of each relay is."""
 
-    def __init__(self, bed, members=3, relays=2, origin="files", secured=False, holds=(HOLD, HOLD), ahead=()):
-        self.bed, self.holds, self.ahead = bed, holds, dict(enumerate(ahead))
+    def __init__(self, bed, members=3, relays=2, origin="files", secured=False, holds=(HOLD, HOLD), ahead=(0, 0)):
+        self.bed, self.holds, self.ahead = bed, holds, ahead
         self.files = Files(bed.folder, "files", Authority("ours"), "etcd", "client") if secured else None
         self.etcd = bed.started(Etcd(bed.folder, members, self.files))
         self.cables = [[bed.cable(client) for client, _ in self.etcd.ports] for _ in range(relays)]
@@ -82,7 +82,7 @@ class Fleet:
             rollout=[{"scope": scope, "settle": "200ms", "stages": stages} for scope in SCOPES],
             state={"path": f"state-{at}", "etcd": shared},
             orders=f"unix:{sockets.name}/orders",
-            ahead=self.ahead.get(at, 0),
+            ahead=self.ahead[at],
         )
 
     def envoy(self, at, node, cluster="mesh"):
