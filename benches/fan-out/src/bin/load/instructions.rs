@@ -59,7 +59,7 @@ static PARTS: [Part; 5] = {
             what: "a resource applied, and served once",
             loads: [origin, Load { resources: 3000, ..origin }],
             times: 2000,
-            goal: 28_000.0,
+            goal: 26_000.0,
         },
     ]
 };
