@@ -66,6 +66,8 @@ pub(crate) struct Count {
     opened: AtomicUsize,
     closed: AtomicUsize,
     dropped: AtomicUsize,
+    /// Of which client each was that was opened.
+    clients: Mutex<Vec<Option<u64>>>,
 }
 
 impl Count {
@@ -74,12 +76,18 @@ impl Count {
         let count = |of: &AtomicUsize| of.load(Ordering::SeqCst);
         (count(&self.opened), count(&self.closed), count(&self.dropped))
     }
+
+    /// Of which client each session is, in the order in which they were opened.
+    pub(crate) fn clients(&self) -> Vec<Option<u64>> {
+        self.clients.lock().unwrap().clone()
+    }
 }
 
 /// A server that is reached by connections in memory.
 pub(crate) struct Served {
     connections: mpsc::UnboundedSender<io::Result<DuplexStream>>,
     streams: mpsc::UnboundedReceiver<Opened>,
+    unfinished: Box<dyn Fn() -> usize>,
 }
 
 impl Served {
@@ -96,6 +104,17 @@ impl Served {
     /// The next stream that was opened.
     pub(crate) async fn opened(&mut self) -> Opened {
         self.streams.recv().await.unwrap()
+    }
+
+    /// So many bytes of requests are kept, until they are handled.
+    pub(crate) async fn keeps(&self, bytes: usize) {
+        for _ in 0..100_000 {
+            if (self.unfinished)() == bytes {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        panic!("{} bytes, and not {bytes}", (self.unfinished)());
     }
 }
 
@@ -161,9 +180,10 @@ impl Plane {
         if let Some(time) = first_request_within {
             service = service.first_request_within(time);
         }
+        let unfinished = Box::new(service.unfinished_bytes());
         let server = Server::builder().accept_http1(true).add_routes(service.into_routes());
         tokio::spawn(server.serve_with_incoming(UnboundedReceiverStream::new(incoming)));
-        Served { connections, streams }
+        Served { connections, streams, unfinished }
     }
 
     fn lock(&self) -> MutexGuard<'_, Cache<Frame>> {
@@ -183,15 +203,17 @@ struct Accepting {
 impl Accept for Accepting {
     type Source = Counted;
 
-    /// A stream is refused with the words it asks for, or answered with those it says.
+    /// A stream is refused with the words it asks for, or answered with those it says, and is of the client that it says.
     async fn accept(&self, opened: Opened) -> Result<Accepted<Counted>, Status> {
         let metadata = opened.metadata();
         if let Some(words) = metadata.get("x-refuse") {
             return Err(Status::failed_precondition(words.to_str().unwrap()));
         }
         let says = metadata.get("x-say").cloned();
+        let client = metadata.get("x-client").map(|client| client.to_str().unwrap().parse().unwrap());
         let _ = self.opened.send(opened);
-        let mut accepted = Accepted::from(Counted(self.plane.clone()));
+        let mut accepted = Accepted::from(Counted(self.plane.clone(), client));
+        accepted.client = client;
         if let Some(words) = says {
             accepted.metadata.insert("x-said", words);
         }
@@ -199,7 +221,7 @@ impl Accept for Accepting {
     }
 }
 
-pub(crate) struct Counted(Plane);
+pub(crate) struct Counted(Plane, Option<u64>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
@@ -210,6 +232,7 @@ impl Drop for Counted {
 impl Source for Counted {
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         self.0.count.opened.fetch_add(1, Ordering::SeqCst);
+        self.0.count.clients.lock().unwrap().push(self.1);
         self.0.lock().open(type_url)
     }
 
