@@ -68,6 +68,8 @@ pub(crate) struct Count {
     dropped: AtomicUsize,
     /// Of which client each was that was opened.
     clients: Mutex<Vec<Option<u64>>>,
+    /// Of which client each was that was looked at.
+    looks: Mutex<Vec<Option<u64>>>,
 }
 
 impl Count {
@@ -80,6 +82,11 @@ impl Count {
     /// Of which client each session is, in the order in which they were opened.
     pub(crate) fn clients(&self) -> Vec<Option<u64>> {
         self.clients.lock().unwrap().clone()
+    }
+
+    /// Of which client the sessions are that were looked at, look by look.
+    pub(crate) fn looks(&self) -> Vec<Option<u64>> {
+        self.looks.lock().unwrap().clone()
     }
 }
 
@@ -124,13 +131,25 @@ pub(crate) struct Rules {
     pub(crate) max_request_bytes: Option<usize>,
     pub(crate) max_unfinished_bytes: Option<usize>,
     pub(crate) first_request_within: Option<Duration>,
+    pub(crate) long_turns: Option<usize>,
     pub(crate) settings: Settings,
 }
 
 impl Plane {
     /// One with clusters of these names, and a body of this many bytes each.
     pub(crate) fn with(names: impl IntoIterator<Item = String>, bytes: usize, ttl: Option<Duration>) -> Self {
-        let cache = Arc::new(Mutex::new(Cache::new(Options::default())));
+        Self::of(Options::default(), names, bytes, ttl)
+    }
+
+    /// The same, with a cache that looks at no more of them at a time.
+    pub(crate) fn that_looks_at(most: usize, names: impl IntoIterator<Item = String>) -> Self {
+        let mut options = Options::default();
+        options.looks = most;
+        Self::of(options, names, 10, None)
+    }
+
+    fn of(options: Options, names: impl IntoIterator<Item = String>, bytes: usize, ttl: Option<Duration>) -> Self {
+        let cache = Arc::new(Mutex::new(Cache::new(options)));
         let plane = Self { cache, count: Arc::default(), waits: Arc::default() };
         for name in names {
             plane.put(&name, bytes, ttl);
@@ -169,7 +188,14 @@ impl Plane {
     pub(crate) fn serve_with(&self, options: Rules) -> Served {
         let (connections, incoming) = mpsc::unbounded_channel();
         let (opened, streams) = mpsc::unbounded_channel();
-        let Rules { max_stream_age, max_request_bytes, max_unfinished_bytes, first_request_within, settings } = options;
+        let Rules {
+            max_stream_age,
+            max_request_bytes,
+            max_unfinished_bytes,
+            first_request_within,
+            long_turns,
+            settings,
+        } = options;
         let mut service = Service::new(Accepting { plane: self.clone(), opened })
             .settings(settings)
             .max_unfinished_bytes(max_unfinished_bytes.unwrap_or(1 << 20))
@@ -179,6 +205,9 @@ impl Plane {
         }
         if let Some(time) = first_request_within {
             service = service.first_request_within(time);
+        }
+        if let Some(at_a_time) = long_turns {
+            service = service.long_turns(at_a_time);
         }
         let unfinished = Box::new(service.unfinished_bytes());
         let server = Server::builder().accept_http1(true).add_routes(service.into_routes());
@@ -262,6 +291,7 @@ impl Source for Counted {
         removals: Removals,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
+        self.0.count.looks.lock().unwrap().push(self.1);
         Source::pull(&mut *self.0.lock(), id, removals, visitor)
     }
 
