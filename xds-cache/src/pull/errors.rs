@@ -8,8 +8,9 @@ use xdstp_uri::{NameKey, ResourceName};
 use crate::cache::Cache;
 use crate::change_set::Removals;
 use crate::id::SubscriberId;
+use crate::interest::Interest;
 use crate::keys::{LinkKey, ListKey, SlotKey, Target};
-use crate::resource_error::Failed;
+use crate::resource_error::{Failed, ResourceError};
 use crate::subscribers::{Debt, Link, Names};
 
 impl<V> Cache<V> {
@@ -65,6 +66,54 @@ impl<V> Cache<V> {
             }
         }
         false
+    }
+
+    /// Why a collection is not sent that a subscriber asks for, to be told beside what is sent of it all the same: who has it by
+    /// that alone would take that for the answer. It counts as told by [`pull_errors`](Self::pull_errors). That there is no such
+    /// glob is not told so: then there is nothing of it.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals, Resource, ResourceError};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut options = Options::default();
+    /// options.authoritative = false;
+    /// let mut cache = Cache::new(options);
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.fail(&clusters, &"*".parse().unwrap(), ResourceError::new(ResourceError::PERMISSION_DENIED, "ask by name"));
+    /// edit.put(&clusters, &"cart".parse().unwrap(), Resource::unversioned(7, ()));
+    /// let _ = edit.finish();
+    /// let pulled = cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
+    /// assert!(pulled.errors);
+    /// let (name, _) = cache.pull_refusal(subscriber, &Interest::Wildcard).unwrap();
+    /// assert_eq!(name.as_str(), "*");
+    /// cache.pull_errors(subscriber, Removals::Include, &mut |_| unreachable!());
+    /// ```
+    pub fn pull_refusal(&mut self, id: SubscriberId, collection: &Interest) -> Option<(ResourceName, ResourceError)> {
+        if !self.has_errors(id) {
+            return None;
+        }
+        let list = self.store.list_of(self.subscribers[id].type_key, collection)?;
+        self.subscribers.link_of(id, Target::List(list))?;
+        let (name, failure) = self.store.refusal(list)?;
+        if name.is_glob() && failure.error.code == ResourceError::NOT_FOUND {
+            return None;
+        }
+        let refusal = (name.clone(), failure.error.clone());
+        let owed = &mut self.subscribers[id].owed;
+        if owed.clear(Debt::Error, &refusal.0) {
+            owed.told_error(&refusal.0, false);
+        }
+        Some(refusal)
+    }
+
+    /// Whether something of the type of a subscriber has an error.
+    pub fn has_errors(&self, id: SubscriberId) -> bool {
+        self.is_open(id) && !self.store[self.subscribers[id].type_key].errors.is_empty()
     }
 
     /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links

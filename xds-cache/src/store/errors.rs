@@ -40,9 +40,15 @@ impl<V> Store<V> {
 
     /// Whether a collection as a whole has an error.
     pub(crate) fn is_refused(&self, list: ListKey) -> bool {
+        self.refusal(list).is_some()
+    }
+
+    /// The error of a collection as a whole, and by which name.
+    pub(crate) fn refusal(&self, list: ListKey) -> Option<(&ResourceName, &Failure)> {
         let List { failed, glob, type_key, .. } = &self.lists[list];
         // Of the wildcard's list there is no other.
-        glob.as_ref().map_or(!failed.is_empty(), |glob| self.types[*type_key].errors.contains_key(glob))
+        let name = glob.as_ref().or_else(|| failed.values().next())?;
+        self.types[*type_key].errors.get(name).map(|failure| (name, failure))
     }
 
     /// Whether a relay has a reason to know about a name: somebody asked for it, or it is there.

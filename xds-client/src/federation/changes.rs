@@ -27,6 +27,8 @@ pub(crate) struct Changes {
     pub(crate) errors: Vec<(ResourceName, ResourceError)>,
     /// What lives on for a time: clients are told so by their own sessions (rule 148).
     pub(crate) refreshed: Vec<(ResourceName, Duration)>,
+    /// Collections that the server does not send, as far as is known: what comes of others ends that one did not.
+    pub(crate) refused: Vec<Interest>,
     /// Collections of which what there is may be shown.
     pub(crate) begun: Vec<Interest>,
     /// Collections that are complete with this.

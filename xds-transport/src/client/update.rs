@@ -70,6 +70,9 @@ pub struct Update {
     /// [passes](ResourceError::is_transient) what is held stays in use; of any other the name is in
     /// [`removed`](Self::removed) too, or in [`kept`](Self::kept).
     pub errors: Vec<(ResourceName, ResourceError)>,
+    /// The wildcard and globs that the origin does not send as far as is known with this, whenever it said so on the stream: mostly
+    /// none. What comes of one that is not among them says that it is sent.
+    pub refused: Vec<Interest>,
     /// Variants of a name that are for the same parameters, which TP2 forbids: the first is what counts, the second is not
     /// used, or not any more.
     pub overlapping: Vec<Overlapping>,
@@ -94,6 +97,7 @@ impl Update {
             rejected: Vec::new(),
             kept: Vec::new(),
             errors: Vec::new(),
+            refused: Vec::new(),
             overlapping: Vec::new(),
         }
     }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xdstp_cache::{
-    Failed, Interest, Place, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
-    Visited,
+    Failed, Interest, Place, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl,
+    Unanswered, Version, Visited,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -166,6 +166,18 @@ pub trait Source {
         removals: Removals,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool;
+
+    /// Why a collection is not sent that the subscriber asks for, to be told beside what is sent of it: see
+    /// [`Cache::pull_refusal`](xdstp_cache::Cache::pull_refusal). A source that leaves this out refuses none.
+    fn pull_refusal(&mut self, _id: SubscriberId, _collection: &Interest) -> Option<(ResourceName, ResourceError)> {
+        None
+    }
+
+    /// Whether there may be such errors: see [`Cache::has_errors`](xdstp_cache::Cache::has_errors). Asked as a session begins, and
+    /// from a pull on that [says so](Pulled::errors) as long as there are.
+    fn has_errors(&self, _id: SubscriberId) -> bool {
+        false
+    }
 
     /// Visits everything the subscriber is interested in: see [`Cache::visit`](xdstp_cache::Cache::visit).
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered;

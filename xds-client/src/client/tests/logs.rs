@@ -86,6 +86,23 @@ fn r065_that_a_deleted_resource_is_used_on_is_logged_once_and_that_it_is_back() 
     assert_eq!(lines, expected);
 }
 
+/// Whoever comes back is told again, and so is who is sent something of a collection that is refused.
+#[test]
+fn rule_118_why_something_is_not_sent_is_logged_once_however_often_it_is_said() {
+    let lines = logged("not sent", || {
+        let world = World::new();
+        let watch = world.watch("x");
+        for words in ["not yet", "not you"] {
+            world.top().fail(CDS, "x", 7, words);
+            world.network.settle();
+            world.top().end_streams();
+            world.network.pass(Duration::from_secs(5));
+        }
+        drop(watch);
+    });
+    assert_eq!(lines, ["not yet", "not you"].map(|words| (Level::WARN, format!("not sent: {words}"))));
+}
+
 #[test]
 fn r084_that_names_are_asked_for_without_dpds_is_logged_once_however_many_they_are() {
     let lines = logged("dynamic parameters", || {

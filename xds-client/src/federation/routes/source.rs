@@ -13,7 +13,8 @@ use xds_transport::server::{
     Answer, Image, NodeError, ProtocolError, Refused, Source, Tally, Took, held_weight, weight,
 };
 use xdstp_cache::{
-    Failed, Interest, Place, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
+    Failed, Interest, Place, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl,
+    Unanswered, Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -263,6 +264,16 @@ impl Source for Routes {
         // What is gone with its error was told.
         self.give_back_brought(id);
         more
+    }
+
+    fn pull_refusal(&mut self, id: SubscriberId, collection: &Interest) -> Option<(ResourceName, ResourceError)> {
+        let subscriber = self.subscribers.get(id.index())?;
+        subscriber.all_parts().find_map(|part| part.scope.pull_refusal(part.id, collection))
+    }
+
+    fn has_errors(&self, id: SubscriberId) -> bool {
+        let mut parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
+        parts.any(|part| part.scope.has_errors(part.id))
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

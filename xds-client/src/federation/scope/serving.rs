@@ -8,7 +8,8 @@ use std::time::Instant;
 use xds_transport::Frame;
 use xds_transport::client::name_size;
 use xdstp_cache::{
-    Failed, Interest, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
+    Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Subscribed, SubscriberId, TypeUrl, Unanswered,
+    Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -171,6 +172,14 @@ impl Scope {
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
         self.lock().cache.pull_errors(id, removals, visitor)
+    }
+
+    pub(crate) fn pull_refusal(&self, id: SubscriberId, of: &Interest) -> Option<(ResourceName, ResourceError)> {
+        self.lock().cache.pull_refusal(id, of)
+    }
+
+    pub(crate) fn has_errors(&self, id: SubscriberId) -> bool {
+        self.lock().cache.has_errors(id)
     }
 
     pub(crate) fn visit(

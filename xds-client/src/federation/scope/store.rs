@@ -29,6 +29,7 @@ impl Scope {
             unsaid: _,
             errors,
             refreshed,
+            refused,
             begun,
             complete,
             version,
@@ -36,9 +37,7 @@ impl Scope {
         } = self.decide(type_url, changes);
         let silent = self.gone_by_silence(type_url, &missing);
         let watched = self.is_watched();
-        // What watches are told is gone by a word, and then what is by a silence.
-        let said = removed.into_iter().map(|name| (name, self.is_kept || watched));
-        let removed: Vec<_> = said.chain(silent.into_iter().map(|name| (name, false))).collect();
+        let removed = (removed, self.is_kept || watched, silent);
         let mut pending = Pending::new(changed, removed, (errors, &complete), refreshed);
         let (mut bereft, mut over) = (BTreeSet::new(), false);
         while !over {
@@ -57,6 +56,7 @@ impl Scope {
                     said_gone,
                     restated: &mut restated,
                     bereft: &mut bereft,
+                    refused: &refused,
                     by_alias,
                     shared: self.shared,
                     of_others,

@@ -192,3 +192,37 @@ fn rule_118_a_refusal_that_is_older_than_the_request_withholds_nothing() {
         assert_eq!(answered(&update), [asked]);
     }
 }
+
+/// It was on its way to who asked for it, or it is to tell who leaves it that it has it still.
+#[test]
+fn rule_118_what_was_left_beside_a_collection_that_is_refused_says_nothing_of_that_the_first_time_it_comes() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        for (type_url, asked, member) in [(CDS, "*", "a"), (EDS, "*", "a"), (CDS, GLOB, MEMBER_A)] {
+            let mut client = Client::subscribed(protocol, type_url, &[asked, member]);
+            let respond = |client: &mut Client, nonce: &str, code: Option<i32>, version: &str| {
+                let there = [(member, version)];
+                let errors = code.map(|code| error(asked, code)).into_iter().collect();
+                let update = match protocol {
+                    Protocol::Delta => client.accept(&DeltaDiscoveryResponse {
+                        resource_errors: errors,
+                        ..delta(type_url, nonce, &there, &[])
+                    }),
+                    Protocol::Sotw => client.accept(&DiscoveryResponse {
+                        resource_errors: errors,
+                        ..sotw(type_url, version, nonce, &there)
+                    }),
+                };
+                while client.poll().is_some() {}
+                let refused = update.refused.iter().map(Interest::to_string).collect::<Vec<_>>().concat();
+                (answered(&update).concat(), refused)
+            };
+            let refused = (String::new(), asked.to_owned());
+            assert_eq!(respond(&mut client, "n1", Some(7), "1"), refused, "{protocol:?} {asked}");
+            client.unsubscribe(type_url, &[member]);
+            while client.poll().is_some() {}
+            assert_eq!(respond(&mut client, "n2", None, "2"), refused, "{protocol:?} {asked}");
+            let over = (asked.to_owned(), String::new());
+            assert_eq!(respond(&mut client, "n3", None, "3"), over, "{protocol:?} {asked}");
+        }
+    }
+}

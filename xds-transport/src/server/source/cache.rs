@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use xdstp_cache::{
-    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Selector, Subscribed, SubscriberId, TypeUrl, Unanswered,
-    Version, Visited,
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Selector, Subscribed, SubscriberId,
+    TypeUrl, Unanswered, Version, Visited,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -59,6 +59,14 @@ impl Source for Cache<Frame> {
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
         Self::pull_errors(self, id, removals, visitor)
+    }
+
+    fn pull_refusal(&mut self, id: SubscriberId, collection: &Interest) -> Option<(ResourceName, ResourceError)> {
+        Self::pull_refusal(self, id, collection)
+    }
+
+    fn has_errors(&self, id: SubscriberId) -> bool {
+        Self::has_errors(self, id)
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

@@ -93,6 +93,18 @@ macro_rules! forward {
             Source::pull_errors(&mut $source, id, removals, visitor)
         }
 
+        fn pull_refusal(
+            &mut $this,
+            id: SubscriberId,
+            collection: &xdstp_cache::Interest,
+        ) -> Option<(ResourceName, xdstp_cache::ResourceError)> {
+            Source::pull_refusal(&mut $source, id, collection)
+        }
+
+        fn has_errors(&$this, id: SubscriberId) -> bool {
+            Source::has_errors(&$source, id)
+        }
+
         fn visit(
             &mut $this,
             id: SubscriberId,

@@ -63,6 +63,9 @@ impl Sotw {
                 self.subscriber.refreshes.forget(failed.name);
             }
             let is_collection = failed.name.is_glob() || failed.name.as_str() == "*";
+            if is_collection {
+                self.subscriber.refusals.tell(failed.name);
+            }
             if !(full_state && failed.beside && !is_collection) {
                 transmit.push_error(Protocol::Sotw, self.wanted.spelling.of(failed.name), failed.error);
             }

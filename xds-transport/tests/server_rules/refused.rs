@@ -1,0 +1,147 @@
+//! What is sent of a wildcard or glob that is refused, because somebody asks for it by its name: beside it is told why the rest is
+//! not, or who is sent it would take it for the answer (rules 118, 150).
+
+use bytes::Bytes;
+use xds_transport::Frame;
+use xdstp_cache::ResourceError;
+
+use crate::support::{CLUSTERS, Client, ENDPOINTS, Server, payload, seconds};
+
+const GLOB: &str = "xdstp://x/T/d/*";
+const MEMBER: &str = "xdstp://x/T/d/1";
+const OTHER: &str = "xdstp://x/T/e/*";
+
+const FEATURES: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"];
+
+const NOT_FOUND: i32 = 5;
+const PERMISSION_DENIED: i32 = 7;
+const INTERNAL: i32 = 13;
+
+/// Of a wildcard and of a glob, of which somebody asks for a member by its name: the type, its letter, what is asked for, and the
+/// member.
+fn cases() -> impl Iterator<Item = (&'static str, char, &'static str, &'static str)> {
+    [(CLUSTERS, 'C'), (ENDPOINTS, 'E')]
+        .into_iter()
+        .flat_map(|(of, letter)| [("*", "a"), (GLOB, MEMBER)].map(|(asked, member)| (of, letter, asked, member)))
+}
+
+/// A relay that has a member because somebody asks for its name, and was told that the rest is refused.
+fn refusing(of: &str, asked: &str, member: &str) -> Server {
+    let mut server = Server::relay();
+    Client::delta().subscribe(&mut server, of, &[member, asked]);
+    server.put(of, member, "1");
+    server.fail(of, asked, PERMISSION_DENIED);
+    server
+}
+
+#[test]
+fn rule_118_a_refusal_that_is_renewed_is_told_beside_what_is_sent_and_not_once_more() {
+    for (of, letter, asked, member) in cases() {
+        let mut server = refusing(of, asked, member);
+        let (mut delta, mut sotw) = (Client::delta(), Client::sotw());
+        // A stream that begins takes what comes first for the answer.
+        let told = |version: u32, code: i32| vec![format!("{letter} {member}@{version} !{asked}:{code}")];
+        assert_eq!(delta.subscribe(&mut server, of, &[asked]), told(1, PERMISSION_DENIED));
+        let mut first = sotw.names(&mut server, of, &[asked]);
+        first.extend(sotw.ack(&mut server, of));
+        // To who holds nothing of what is not answered, a wildcard's state is not written (rule 151).
+        if of != CLUSTERS || asked != "*" {
+            assert_eq!(first, told(1, PERMISSION_DENIED), "{of} {asked}");
+        }
+        server.fail(of, asked, INTERNAL);
+        server.put(of, member, "2");
+        assert_eq!(delta.poll(&mut server), told(2, INTERNAL), "{of} {asked}");
+        let mut second = sotw.poll(&mut server);
+        second.extend(sotw.ack(&mut server, of));
+        assert_eq!(second, told(2, INTERNAL), "{of} {asked}");
+    }
+}
+
+/// That the client asks for its name, too, is known to who told the relay, and not to who was asked by it.
+#[test]
+fn rule_118_what_is_sent_for_its_name_comes_with_the_error_of_its_collection() {
+    for (of, letter, asked, member) in cases() {
+        let mut server = refusing(of, asked, member);
+        let mut client = Client::delta();
+        let told = client.subscribe(&mut server, of, &[asked, member]);
+        assert_eq!(told, [format!("{letter} {member}@1 !{asked}:7")]);
+        server.put(of, member, "2");
+        assert_eq!(client.poll(&mut server), [format!("{letter} {member}@2 !{asked}:7")]);
+    }
+}
+
+/// To who hears it, that there is no such glob is an answer each time.
+#[test]
+fn rule_117_what_is_not_sent_of_is_not_refused_again_nor_what_is_not_there() {
+    for of in [CLUSTERS, ENDPOINTS] {
+        let letter = if of == CLUSTERS { 'C' } else { 'E' };
+        for code in [NOT_FOUND, INTERNAL] {
+            let mut server = refusing(of, GLOB, MEMBER);
+            let (mut delta, mut sotw) = (Client::delta(), Client::sotw());
+            delta.subscribe(&mut server, of, &[GLOB, OTHER]);
+            sotw.names(&mut server, of, &[GLOB, OTHER]);
+            sotw.ack(&mut server, of);
+            server.fail(of, OTHER, code);
+            delta.poll(&mut server);
+            sotw.poll(&mut server);
+            sotw.ack(&mut server, of);
+            server.put(of, MEMBER, "2");
+            let told = [format!("{letter} {MEMBER}@2 !{GLOB}:7")];
+            assert_eq!(delta.poll(&mut server), told);
+            assert_eq!(sotw.poll(&mut server), told);
+        }
+    }
+}
+
+/// It is sent whole, as it was.
+#[test]
+fn rule_114_over_sotw_what_is_refreshed_of_a_collection_that_is_refused_comes_with_its_error() {
+    for (of, _, asked, member) in cases() {
+        let mut server = Server::relay();
+        let frame = Frame::of_message(&of.into(), &payload(member, "1"));
+        Client::delta().subscribe(&mut server, of, &[member, asked]);
+        server.put_frame(of, member, "1", frame.with_wrapper(Bytes::new(), Some(seconds(30)), false));
+        let mut client = Client::sotw_with_ttl().with_features(&FEATURES);
+        client.names(&mut server, of, &[asked]);
+        client.settle(&mut server);
+        server.fail(of, asked, PERMISSION_DENIED);
+        client.settle(&mut server);
+        server.now += seconds(10);
+        let told = client.poll(&mut server);
+        if of != CLUSTERS || asked != "*" {
+            assert!(told.len() == 1 && told[0].ends_with(&format!("!{asked}:7")), "{of} {asked}: {told:?}");
+        }
+    }
+}
+
+/// Each of them may bring an error of its own, as long as a message is.
+#[test]
+fn rule_133_a_response_has_no_more_errors_beside_its_resources_than_it_has_room_for() {
+    let globs: Vec<_> = (0..300).map(|dir| format!("xdstp://x/T/{dir}/*")).collect();
+    let members: Vec<_> = (0..300).map(|dir| format!("xdstp://x/T/{dir}/1")).collect();
+    let names = |names: &[String]| names.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+    let (globs, members) = (names(&globs), names(&members));
+    let (globs, members): (Vec<_>, Vec<_>) = (globs.split(' ').collect(), members.split(' ').collect());
+    for mut client in [Client::delta(), Client::sotw()] {
+        let mut server = Server::relay();
+        Client::delta().subscribe(&mut server, ENDPOINTS, &[&globs[..], &members[..]].concat());
+        let mut edit = server.cache.edit(server.now);
+        for glob in &globs {
+            edit.fail(&ENDPOINTS.into(), &glob.parse().unwrap(), ResourceError::new(7, "x".repeat(1024)));
+        }
+        let _ = edit.finish();
+        members.iter().for_each(|member| server.put(ENDPOINTS, member, "1"));
+        let mut told = match client.stream.protocol() {
+            xds_transport::Protocol::Delta => client.subscribe(&mut server, ENDPOINTS, &globs),
+            xds_transport::Protocol::Sotw => client.names(&mut server, ENDPOINTS, &globs),
+        };
+        while let more = client.settle(&mut server)
+            && !more.is_empty()
+        {
+            told.extend(more);
+        }
+        let count = |of: char| told.iter().map(|line| line.matches(of).count()).sum::<usize>();
+        assert_eq!((count('@'), count('!')), (300, 300));
+        assert!(told.iter().all(|line| line.matches('!').count() <= 64));
+    }
+}
