@@ -89,9 +89,9 @@ pub struct Pulled {
     pub answered: bool,
     /// And there was nothing to visit of it: an empty change set is owed (rule 86).
     pub empty: bool,
-    /// Something of the type has an error: a wildcard or glob may have one that is to be
-    /// [told again](crate::Cache::pull_refusal) beside what is visited of it.
-    pub errors: bool,
+    /// The wildcard or a glob of the type is not sent: why is to be [told again](crate::Cache::pull_refusals) beside what is
+    /// visited of it.
+    pub refused: bool,
 }
 
 impl Pulled {
@@ -103,7 +103,7 @@ impl Pulled {
             paused: self.paused || other.paused,
             answered: self.answered || other.answered,
             empty: self.empty || other.empty,
-            errors: self.errors || other.errors,
+            refused: self.refused || other.refused,
         }
     }
 }

@@ -160,7 +160,7 @@ impl<V> Cache<V> {
         let type_key = self.store.type_key(type_url);
         let seq = self.store.next_seq();
         let lasting = !error.is_transient();
-        let before = self.store[type_key].errors.insert(name.clone(), Failure { error, seq, listed, at: Some(now) });
+        let before = self.store.set_error(type_key, name.clone(), Failure { error, seq, listed, at: Some(now) });
         let was_spared = before.as_ref().is_some_and(|failure| failure.error.is_transient());
         let present = self.store.is_here(type_key, name) || self.resource(type_url, name).is_some();
         if lasting && was_spared && !present && !is_collection {

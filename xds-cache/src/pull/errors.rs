@@ -11,6 +11,7 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{LinkKey, ListKey, SlotKey, Target};
 use crate::resource_error::{Failed, ResourceError};
+use crate::store::refuses;
 use crate::subscribers::{Debt, Link, Names};
 
 impl<V> Cache<V> {
@@ -68,9 +69,9 @@ impl<V> Cache<V> {
         false
     }
 
-    /// Why a collection is not sent that a subscriber asks for, to be told beside what is sent of it all the same: who has it by
-    /// that alone would take that for the answer. It counts as told by [`pull_errors`](Self::pull_errors). That there is no such
-    /// glob is not told so: then there is nothing of it.
+    /// Visits why collections are not sent that a subscriber asks for, to be told beside what is sent of them all the same: who has
+    /// that by its collection alone would take it for the answer. It counts as told by [`pull_errors`](Self::pull_errors). That
+    /// there is no such glob is not told so: then there is nothing of it.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -88,32 +89,40 @@ impl<V> Cache<V> {
     /// edit.put(&clusters, &"cart".parse().unwrap(), Resource::unversioned(7, ()));
     /// let _ = edit.finish();
     /// let pulled = cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
-    /// assert!(pulled.errors);
-    /// let (name, _) = cache.pull_refusal(subscriber, &Interest::Wildcard).unwrap();
-    /// assert_eq!(name.as_str(), "*");
+    /// assert!(pulled.refused);
+    /// let mut told = Vec::new();
+    /// cache.pull_refusals(subscriber, &[Interest::Wildcard], &mut |name, _| told.push(name.to_string()));
+    /// assert_eq!(told, ["*"]);
     /// cache.pull_errors(subscriber, Removals::Include, &mut |_| unreachable!());
     /// ```
-    pub fn pull_refusal(&mut self, id: SubscriberId, collection: &Interest) -> Option<(ResourceName, ResourceError)> {
-        if !self.has_errors(id) {
-            return None;
+    pub fn pull_refusals(
+        &mut self,
+        id: SubscriberId,
+        collections: &[Interest],
+        visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
+    ) {
+        if !self.has_refusals(id) {
+            return;
         }
-        let list = self.store.list_of(self.subscribers[id].type_key, collection)?;
-        self.subscribers.link_of(id, Target::List(list))?;
-        let (name, failure) = self.store.refusal(list)?;
-        if name.is_glob() && failure.error.code == ResourceError::NOT_FOUND {
-            return None;
+        for collection in collections {
+            let Some(list) = self.store.list_of(self.subscribers[id].type_key, collection) else { continue };
+            if self.subscribers.link_of(id, Target::List(list)).is_none() {
+                continue;
+            }
+            let Some((name, failure)) = self.store.refusal(list).filter(|(name, of)| refuses(name, &of.error)) else {
+                continue;
+            };
+            let owed = &mut self.subscribers[id].owed;
+            if owed.clear(Debt::Error, name) {
+                owed.told_error(name, false);
+            }
+            visitor(name, &failure.error);
         }
-        let refusal = (name.clone(), failure.error.clone());
-        let owed = &mut self.subscribers[id].owed;
-        if owed.clear(Debt::Error, &refusal.0) {
-            owed.told_error(&refusal.0, false);
-        }
-        Some(refusal)
     }
 
-    /// Whether something of the type of a subscriber has an error.
-    pub fn has_errors(&self, id: SubscriberId) -> bool {
-        self.is_open(id) && !self.store[self.subscribers[id].type_key].errors.is_empty()
+    /// Whether the wildcard or a glob of the type of a subscriber is not sent.
+    pub fn has_refusals(&self, id: SubscriberId) -> bool {
+        self.is_open(id) && self.store[self.subscribers[id].type_key].refused > 0
     }
 
     /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links

@@ -4,7 +4,7 @@ use xdstp_uri::ResourceName;
 
 use crate::interest::Interest;
 use crate::keys::{ListKey, TypeKey};
-use crate::resource_error::Failure;
+use crate::resource_error::{Failure, ResourceError};
 use crate::store::list::{Answer, List};
 use crate::store::tables::Store;
 
@@ -12,6 +12,14 @@ use crate::store::tables::Store;
 pub(crate) fn collection_of(name: &ResourceName) -> Option<Interest> {
     let interest = Interest::from(name.clone());
     if interest.is_collection() { Some(interest) } else { name.glob_parent().map(Interest::Name) }
+}
+
+/// Whether an error is why a collection is not sent. That there is no such glob is the answer to who asks for it.
+pub(crate) fn refuses(name: &ResourceName, error: &ResourceError) -> bool {
+    match Interest::from(name.clone()) {
+        Interest::Wildcard => true,
+        Interest::Name(name) => name.is_glob() && error.code != ResourceError::NOT_FOUND,
+    }
 }
 
 impl<V> Store<V> {
@@ -24,6 +32,15 @@ impl<V> Store<V> {
         listed < self.options.tombstones || self.is_here(type_key, name)
     }
 
+    /// A name or collection has this error from now on. The one before is returned.
+    pub(crate) fn set_error(&mut self, type_key: TypeKey, name: ResourceName, failure: Failure) -> Option<Failure> {
+        let of = &mut self.types[type_key];
+        of.refused += usize::from(refuses(&name, &failure.error));
+        let was_refused = of.errors.get(&name).is_some_and(|before| refuses(&name, &before.error));
+        of.refused -= usize::from(was_refused);
+        of.errors.insert(name, failure)
+    }
+
     /// Ends the error of a name, if there is one.
     pub(crate) fn clear_error(&mut self, type_key: TypeKey, name: &ResourceName) -> Option<Failure> {
         let of = &mut self.types[type_key];
@@ -31,6 +48,7 @@ impl<V> Store<V> {
             return None;
         }
         let failure = of.errors.remove(name)?;
+        of.refused -= usize::from(refuses(name, &failure.error));
         if let Some(list) = collection_of(name).and_then(|collection| self.list_of(type_key, &collection)) {
             self.lists[list].failed.remove(&failure.seq);
             self.drop_list_if_unused(list);

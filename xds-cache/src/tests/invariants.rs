@@ -6,7 +6,7 @@ use xdstp_uri::ResourceName;
 
 use crate::Cache;
 use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target, TypeKey};
-use crate::store::{Answer, State, Varied};
+use crate::store::{Answer, State, Varied, refuses};
 use crate::subscribers::{Chain, Debt, Ends, Names};
 
 /// Panics when a chain, a count or an index is wrong, or something nobody uses was kept.
@@ -247,6 +247,8 @@ fn check_errors<V>(cache: &Cache<V>) {
             .map(|(name, failure)| (name, failure.seq))
             .collect();
         assert_eq!(listed, expected);
+        let refused = of.errors.iter().filter(|(name, failure)| refuses(name, &failure.error)).count();
+        assert_eq!(of.refused, refused);
     }
 }
 

@@ -7,8 +7,9 @@ const OTHER: &str = "xdstp://x/T/e/*";
 impl World {
     /// What is to be told beside what is sent of a collection: `name:code`.
     fn refusal(&mut self, id: SubscriberId, of: &str) -> Vec<String> {
-        let refusal = self.cache.pull_refusal(id, &interest(of));
-        refusal.into_iter().map(|(name, error)| format!("{name}:{}", error.code)).collect()
+        let mut told = Vec::new();
+        self.cache.pull_refusals(id, &[interest(of)], &mut |name, error| told.push(format!("{name}:{}", error.code)));
+        told
     }
 
     fn recover(&mut self, text: &str) -> Vec<SubscriberId> {
@@ -26,7 +27,7 @@ fn rule_118_in_a_relay_a_collection_is_refused_whatever_of_it_others_ask_for_unt
         let [id, named] = [asked, member].map(|text| world.subscriber(&[text]));
         [id, named].into_iter().for_each(|id| drop(world.pull(id)));
         world.fail(asked, 7);
-        assert!(world.pull_as(id, Removals::Include).1.errors);
+        assert!(world.pull_as(id, Removals::Include).1.refused);
         world.errors(id);
         for version in ["1", "2"] {
             world.put(member, version);
@@ -87,4 +88,26 @@ fn rule_118_a_glob_that_was_complete_and_recovers_without_members_is_told_as_emp
     assert_eq!(world.recover(GLOB), [id]);
     assert_eq!(world.pull(id), [format!("-{GLOB}")]);
     assert_eq!(world.recover(GLOB), []);
+}
+
+/// Who asks for something by its name is told why that is not sent, and no collection.
+#[test]
+fn rule_117_an_error_of_one_name_or_that_there_is_no_such_glob_refuses_no_collection() {
+    let mut world = World::relay();
+    let id = world.subscriber(&["a", MEMBER, GLOB, "*"]);
+    world.pull(id);
+    for (name, code) in [("a", 7), (MEMBER, 14), (GLOB, ResourceError::NOT_FOUND)] {
+        world.fail(name, code);
+        assert!(!world.pull_as(id, Removals::Include).1.refused, "{name}");
+        assert!(!world.cache.has_refusals(id) && !world.cache.refuses(&world.of), "{name}");
+    }
+    for (collection, code) in [(GLOB, 7), ("*", ResourceError::NOT_FOUND)] {
+        world.fail(collection, code);
+        assert!(world.pull_as(id, Removals::Include).1.refused, "{collection}");
+        assert!(world.cache.has_refusals(id) && world.cache.refuses(&world.of), "{collection}");
+        // Another in its place is one, too.
+        world.fail(collection, 13);
+        world.recover(collection);
+        assert!(!world.cache.has_refusals(id), "{collection}");
+    }
 }

@@ -1,5 +1,6 @@
 //! What an origin says, sorted by scope.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use xds_transport::client::Changed;
@@ -14,6 +15,8 @@ pub(crate) struct Changes {
     /// How often the scope had been led to another origin when that was asked.
     pub(crate) leads: usize,
     pub(crate) changed: Vec<Changed>,
+    /// What of that another scope of the stream asks for: it says nothing of the wildcard.
+    pub(crate) asked_elsewhere: BTreeSet<ResourceName>,
     /// What changed may be asked for by its aliases: they are a matter of delta (rule 105).
     pub(crate) by_alias: bool,
     pub(crate) removed: Vec<ResourceName>,

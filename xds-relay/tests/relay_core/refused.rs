@@ -4,6 +4,7 @@
 use prost::Message;
 use xds_transport::wire::{DeltaDiscoveryResponse, DiscoveryResponse, ResourceError};
 
+use crate::parameters::{chain, sends};
 use crate::support::*;
 
 const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
@@ -197,6 +198,7 @@ fn what_is_refused_in_other_words_while_a_relay_is_away_is_refused_to_all_behind
         }
     }
 }
+
 /// A stream fetches for itself what must not be shared: what it has of that is of the wildcard, too, which is refused elsewhere.
 #[test]
 fn what_a_stream_fetches_for_itself_of_what_is_refused_comes_with_the_error() {
@@ -217,6 +219,48 @@ fn what_a_stream_fetches_for_itself_of_what_is_refused_comes_with_the_error() {
         let responses = responses.iter().map(|chunks| DeltaDiscoveryResponse::decode(&*chunks.concat()).unwrap());
         for response in responses.filter(|response| !response.resources.is_empty()) {
             assert_eq!(response.resource_errors.len(), 1, "{version}");
+        }
+    }
+}
+
+/// Who asks by locators alone has no part in what is asked for without: only what it is sent by them says that there are errors.
+#[test]
+fn what_is_sent_to_locators_of_what_is_refused_comes_with_the_error() {
+    for (protocol, of) in [DELTA, SOTW].into_iter().flat_map(|protocol| [CLUSTERS, ENDPOINTS].map(|of| (protocol, of)))
+    {
+        let (mut world, last) = chain(DELTA, &["final"]);
+        let selects = [("env", "prod")];
+        let clients = ["c", "*"].map(|asked| {
+            let client = world.client_selecting(last, protocol, sends(&selects));
+            world.subscribe(client, of, &[asked]);
+            client
+        });
+        world.put(0, of, "c", "1");
+        world.advance(LONG * SECOND);
+        world.fail(0, of, "*", 7, "ask by name");
+        world.advance(LONG * SECOND);
+        for version in ["2", "3"] {
+            world.clients[clients[1]].chunks.clear();
+            world.put(0, of, "c", version);
+            world.advance(LONG * SECOND);
+            assert_eq!(world.clients[clients[1]].held(of), [format!("c@{version}")], "{protocol:?} {of}");
+            let told = std::mem::take(&mut world.clients[clients[1]].chunks);
+            let told: Vec<_> = told.iter().map(|chunks| beside(protocol, &chunks.concat())).collect();
+            assert_eq!(told, [(1, 1)], "{protocol:?} {of} {version}");
+        }
+    }
+}
+
+/// How many resources and errors there are in a response.
+fn beside(protocol: Protocol, bytes: &[u8]) -> (usize, usize) {
+    match protocol {
+        Protocol::Delta => {
+            let response = DeltaDiscoveryResponse::decode(bytes).unwrap();
+            (response.resources.len(), response.resource_errors.len())
+        }
+        Protocol::Sotw => {
+            let response = DiscoveryResponse::decode(bytes).unwrap();
+            (response.resources.len(), response.resource_errors.len())
         }
     }
 }

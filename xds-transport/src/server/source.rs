@@ -167,15 +167,19 @@ pub trait Source {
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool;
 
-    /// Why a collection is not sent that the subscriber asks for, to be told beside what is sent of it: see
-    /// [`Cache::pull_refusal`](xdstp_cache::Cache::pull_refusal). A source that leaves this out refuses none.
-    fn pull_refusal(&mut self, _id: SubscriberId, _collection: &Interest) -> Option<(ResourceName, ResourceError)> {
-        None
+    /// Visits why collections are not sent that the subscriber asks for, to be told beside what is sent of them: see
+    /// [`Cache::pull_refusals`](xdstp_cache::Cache::pull_refusals). A source that leaves this out refuses none.
+    fn pull_refusals(
+        &mut self,
+        _id: SubscriberId,
+        _collections: &[Interest],
+        _visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
+    ) {
     }
 
-    /// Whether there may be such errors: see [`Cache::has_errors`](xdstp_cache::Cache::has_errors). Asked as a session begins, and
-    /// from a pull on that [says so](Pulled::errors) as long as there are.
-    fn has_errors(&self, _id: SubscriberId) -> bool {
+    /// Whether there may be such errors: see [`Cache::has_refusals`](xdstp_cache::Cache::has_refusals). Asked as a session begins, and
+    /// from a pull on that [says so](Pulled::refused) as long as there are.
+    fn has_refusals(&self, _id: SubscriberId) -> bool {
         false
     }
 

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use xds_transport::Frame;
-use xdstp_cache::ResourceError;
+use xdstp_cache::{Options, ResourceError};
 
 use crate::support::{CLUSTERS, Client, ENDPOINTS, Server, payload, seconds};
 
@@ -131,10 +131,7 @@ fn rule_133_a_response_has_no_more_errors_beside_its_resources_than_it_has_room_
         }
         let _ = edit.finish();
         members.iter().for_each(|member| server.put(ENDPOINTS, member, "1"));
-        let mut told = match client.stream.protocol() {
-            xds_transport::Protocol::Delta => client.subscribe(&mut server, ENDPOINTS, &globs),
-            xds_transport::Protocol::Sotw => client.names(&mut server, ENDPOINTS, &globs),
-        };
+        let mut told = told(&mut client, &mut server, &globs);
         while let more = client.settle(&mut server)
             && !more.is_empty()
         {
@@ -143,5 +140,48 @@ fn rule_133_a_response_has_no_more_errors_beside_its_resources_than_it_has_room_
         let count = |of: char| told.iter().map(|line| line.matches(of).count()).sum::<usize>();
         assert_eq!((count('@'), count('!')), (300, 300));
         assert!(told.iter().all(|line| line.matches('!').count() <= 64));
+    }
+}
+
+/// They are cut where a collection is refused, and no more than the collections that they are of ask for.
+#[test]
+fn rule_133_a_response_is_as_long_as_it_may_be_though_names_have_errors_and_directories_take_turns() {
+    let dirs = 100;
+    let members = |dirs: usize| (0..dirs).flat_map(|at| [format!("xdstp://x/T/{at}/1"), format!("e{at}")]);
+    // Each name has a glob of its own, and one name has an error.
+    for mut client in [Client::delta(), Client::sotw()] {
+        let mut server = Server::relay();
+        let globs: Vec<_> = (0..dirs).map(|dir| format!("xdstp://x/T/{dir}/*")).collect();
+        let globs: Vec<_> = globs.iter().map(String::as_str).chain(["*", "no"]).collect();
+        told(&mut client, &mut server, &globs);
+        server.fail(ENDPOINTS, "no", PERMISSION_DENIED);
+        client.settle(&mut server);
+        members(dirs).for_each(|member| server.put(ENDPOINTS, &member, "1"));
+        assert_eq!(client.poll(&mut server).len(), 1, "{:?}", client.stream.protocol());
+    }
+    // What is of two globs and of none comes in turn, and the wildcard that has it is refused.
+    for mut client in [Client::delta(), Client::sotw()] {
+        let mut options = Options::default();
+        (options.authoritative, options.wildcard_covers_xdstp) = (false, true);
+        let mut server = Server::new(options);
+        told(&mut client, &mut server, &["*"]);
+        server.fail(ENDPOINTS, "*", PERMISSION_DENIED);
+        client.settle(&mut server);
+        for at in 0..dirs {
+            for member in [format!("xdstp://x/T/d/{at}"), format!("xdstp://x/T/e/{at}"), format!("e{at}")] {
+                server.put(ENDPOINTS, &member, "1");
+            }
+        }
+        let told = client.poll(&mut server);
+        assert_eq!(told.len(), 1, "{:?}", client.stream.protocol());
+        assert_eq!((told[0].matches('@').count(), told[0].matches('!').count()), (3 * dirs, 1));
+    }
+}
+
+/// What it is told first, whatever that speaks.
+fn told(client: &mut Client, server: &mut Server, names: &[&str]) -> Vec<String> {
+    match client.stream.protocol() {
+        xds_transport::Protocol::Delta => client.subscribe(server, ENDPOINTS, names),
+        xds_transport::Protocol::Sotw => client.names(server, ENDPOINTS, names),
     }
 }

@@ -66,9 +66,13 @@ impl Feed {
                 // Equal versions of different servers say nothing to clients: only the content does.
                 changed.resource = changed.resource.value.into_resource(None);
             }
+            if !at.is_empty() {
+                places.put(last, |part| _ = part.asked_elsewhere.insert(changed.name.clone()));
+            }
             for place in at {
                 places.put(place, |part| part.changed.push(changed.clone()));
             }
+            // That of the wildcard, if there is one.
             places.put(last, |part| part.changed.push(changed));
         }
         self.sort_names(update, complete, places);
@@ -138,8 +142,8 @@ impl Feed {
             let error = ResourceError::new(error.code, message.as_str());
             let at = places.of_name(&type_url, &name, &self.elsewhere);
             let knows = |place: &usize| places.scope(*place).is_some_and(|scope| scope.fails(&type_url, &name, &error));
-            // It is said again beside what is sent of a collection.
-            if !at.iter().all(knows) || at.is_empty() {
+            // It is said again beside what is sent of a collection. Not all of these ask for that.
+            if !at.iter().any(knows) {
                 tracing::warn!(origin = %self.server.origin, stream = %self.label, %name, "not sent: {message}");
             }
             for place in at {

@@ -266,14 +266,19 @@ impl Source for Routes {
         more
     }
 
-    fn pull_refusal(&mut self, id: SubscriberId, collection: &Interest) -> Option<(ResourceName, ResourceError)> {
-        let subscriber = self.subscribers.get(id.index())?;
-        subscriber.all_parts().find_map(|part| part.scope.pull_refusal(part.id, collection))
+    fn pull_refusals(
+        &mut self,
+        id: SubscriberId,
+        collections: &[Interest],
+        visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
+    ) {
+        let parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
+        parts.for_each(|part| part.scope.pull_refusals(part.id, collections, visitor));
     }
 
-    fn has_errors(&self, id: SubscriberId) -> bool {
+    fn has_refusals(&self, id: SubscriberId) -> bool {
         let mut parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
-        parts.any(|part| part.scope.has_errors(part.id))
+        parts.any(|part| part.scope.has_refusals(part.id))
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

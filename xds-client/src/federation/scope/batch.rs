@@ -52,8 +52,8 @@ impl Pending {
     /// Stores as many as may be under one hold of the lock. Whether that was all.
     pub(super) fn store(&mut self, batch: &mut Batch<'_>, now: Instant) -> bool {
         let Self { changed, removed, errors, refreshed, .. } = self;
-        let fails = batch.edit.errors().next().is_some();
-        changed.by_ref().take(BATCH).for_each(|changed| batch.put(changed, fails));
+        let refuses = batch.edit.refuses(batch.type_url);
+        changed.by_ref().take(BATCH).for_each(|changed| batch.put(changed, refuses));
         if changed.len() == 0 {
             removed.by_ref().take(BATCH).for_each(|(name, said)| batch.remove(name, said));
         }
@@ -83,6 +83,8 @@ pub(super) struct Batch<'a> {
     pub(super) bereft: &'a mut BTreeSet<ResourceName>,
     /// Collections that the server does not send.
     pub(super) refused: &'a [Interest],
+    /// What comes because another scope asks for it.
+    pub(super) asked_elsewhere: &'a BTreeSet<ResourceName>,
     /// What changed may be asked for by its aliases.
     pub(super) by_alias: bool,
     /// The scope is shared, and holds only stubs of what must not be.
@@ -94,10 +96,10 @@ pub(super) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Something `fails`: it may be a collection.
-    fn put(&mut self, Changed { name, resource, touched, .. }: Changed, fails: bool) {
+    /// It `refuses` a collection: what comes may end that.
+    fn put(&mut self, Changed { name, resource, touched, .. }: Changed, refuses: bool) {
         let aliases: Vec<_> = resource.value.aliases().filter(|_| self.by_alias).collect();
-        if fails {
+        if refuses {
             self.recover(&name, &aliases);
         }
         let Self { type_url, edit, .. } = self;
@@ -136,7 +138,7 @@ impl Batch<'_> {
         }
         let glob = name.glob_parent().map(Interest::Name);
         let is_wanted = |glob: &Interest| self.demand.is_some_and(|demand| demand.wants(self.type_url, glob));
-        let by_wildcard = !glob.as_ref().is_some_and(is_wanted);
+        let by_wildcard = !glob.as_ref().is_some_and(is_wanted) && !self.asked_elsewhere.contains(name);
         for collection in glob.into_iter().chain(by_wildcard.then_some(Interest::Wildcard)) {
             if !self.refused.contains(&collection) {
                 self.edit.recover(self.type_url, &collection);

@@ -174,12 +174,17 @@ impl Scope {
         self.lock().cache.pull_errors(id, removals, visitor)
     }
 
-    pub(crate) fn pull_refusal(&self, id: SubscriberId, of: &Interest) -> Option<(ResourceName, ResourceError)> {
-        self.lock().cache.pull_refusal(id, of)
+    pub(crate) fn pull_refusals(
+        &self,
+        id: SubscriberId,
+        collections: &[Interest],
+        visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
+    ) {
+        self.lock().cache.pull_refusals(id, collections, visitor);
     }
 
-    pub(crate) fn has_errors(&self, id: SubscriberId) -> bool {
-        self.lock().cache.has_errors(id)
+    pub(crate) fn has_refusals(&self, id: SubscriberId) -> bool {
+        self.lock().cache.has_refusals(id)
     }
 
     pub(crate) fn visit(

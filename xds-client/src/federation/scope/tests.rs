@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::task::Wake;
 
@@ -166,6 +167,18 @@ fn rule_118_a_collection_recovers_with_what_nobody_names_and_its_server_does_not
             scope.store(&CDS.into(), Changes { refused, ..came(now, &[name]) }, now);
             assert_eq!(is_refused(&scope, asked), stays, "{asked} {name}");
         }
+    }
+}
+
+#[test]
+fn rule_118_a_wildcard_recovers_with_what_no_other_scope_of_its_stream_asks_for() {
+    #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+    let now = Instant::now();
+    let (scope, _) = asking(now, &["*"]);
+    refuse(&scope, now, "*", 7);
+    for (asked_elsewhere, stays) in [(BTreeSet::from([MEMBER.parse().unwrap()]), true), (BTreeSet::new(), false)] {
+        scope.store(&CDS.into(), Changes { asked_elsewhere, ..came(now, &[MEMBER]) }, now);
+        assert_eq!(is_refused(&scope, "*"), stays);
     }
 }
 

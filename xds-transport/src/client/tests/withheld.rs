@@ -226,3 +226,20 @@ fn rule_118_what_was_left_beside_a_collection_that_is_refused_says_nothing_of_th
         }
     }
 }
+
+/// Beside what is sent of it, it is said again of what was refused before: two more requests have two more answers.
+#[test]
+fn rule_086_an_error_of_the_wildcard_that_is_said_again_answers_no_request() {
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &["*", "a"]);
+    client.accept(&refusal("n1", "*", 7));
+    for _ in 0..2 {
+        client.unsubscribe(CDS, &["*"]);
+        while client.poll().is_some() {}
+        client.subscribe(CDS, &["*"]);
+        while client.poll().is_some() {}
+    }
+    let again = delta(CDS, "n2", &[("a", "1")], &[]);
+    client.accept(&DeltaDiscoveryResponse { resource_errors: vec![error("*", 7)], ..again });
+    assert_eq!(complete(&client.accept(&delta(CDS, "n3", &[], &[]))), [""; 0]);
+    assert_eq!(complete(&client.accept(&delta(CDS, "n4", &[], &[]))), ["*"]);
+}

@@ -68,12 +68,19 @@ impl Source for Gate<'_> {
         self.open && Source::pull_errors(self.cache, id, removals, visitor)
     }
 
-    fn pull_refusal(&mut self, id: SubscriberId, collection: &Interest) -> Option<(ResourceName, ResourceError)> {
-        if self.open { Source::pull_refusal(self.cache, id, collection) } else { None }
+    fn pull_refusals(
+        &mut self,
+        id: SubscriberId,
+        collections: &[Interest],
+        visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
+    ) {
+        if self.open {
+            Source::pull_refusals(self.cache, id, collections, visitor);
+        }
     }
 
-    fn has_errors(&self, id: SubscriberId) -> bool {
-        self.open && Source::has_errors(self.cache, id)
+    fn has_refusals(&self, id: SubscriberId) -> bool {
+        self.open && Source::has_refusals(self.cache, id)
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

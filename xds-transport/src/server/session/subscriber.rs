@@ -78,15 +78,15 @@ impl Subscriber {
     #[inline]
     pub(crate) fn begin(&mut self, first: bool, source: &impl Source) {
         let Self { id, located, refusals, .. } = self;
-        let ids = || std::iter::once(*id).chain(located.iter().flat_map(|located| located.ids()));
-        refusals.begin(first, || ids().any(|id| source.has_errors(id)));
+        let mut ids = std::iter::once(*id).chain(located.iter().flat_map(|located| located.ids()));
+        refusals.begin(first, || ids.any(|id| source.has_refusals(id)));
     }
 
-    /// Whether what was put before is of a type with errors, and was not known to be.
+    /// Whether what was put before is of a type of which a collection is refused, and that was not known.
     #[inline]
     pub(crate) fn was_pulled(&mut self, pulled: Pulled) -> bool {
         self.paused = pulled.paused;
-        self.refusals.learn(pulled.errors)
+        self.refusals.learn(pulled.refused)
     }
 
     /// Why collections are not sent that something in a response is of.
@@ -98,7 +98,7 @@ impl Subscriber {
         source: &mut impl Source,
     ) {
         let Self { id, located, refusals, .. } = self;
-        let ids = || std::iter::once(*id).chain(located.iter().flat_map(|located| located.ids()));
+        let ids = std::iter::once(*id).chain(located.iter().flat_map(|located| located.ids()));
         refusals.push(ids, protocol, spelling, transmit, source);
     }
 

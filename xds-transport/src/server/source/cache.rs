@@ -61,12 +61,17 @@ impl Source for Cache<Frame> {
         Self::pull_errors(self, id, removals, visitor)
     }
 
-    fn pull_refusal(&mut self, id: SubscriberId, collection: &Interest) -> Option<(ResourceName, ResourceError)> {
-        Self::pull_refusal(self, id, collection)
+    fn pull_refusals(
+        &mut self,
+        id: SubscriberId,
+        collections: &[Interest],
+        visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
+    ) {
+        Self::pull_refusals(self, id, collections, visitor);
     }
 
-    fn has_errors(&self, id: SubscriberId) -> bool {
-        Self::has_errors(self, id)
+    fn has_refusals(&self, id: SubscriberId) -> bool {
+        Self::has_refusals(self, id)
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

@@ -93,16 +93,17 @@ macro_rules! forward {
             Source::pull_errors(&mut $source, id, removals, visitor)
         }
 
-        fn pull_refusal(
+        fn pull_refusals(
             &mut $this,
             id: SubscriberId,
-            collection: &xdstp_cache::Interest,
-        ) -> Option<(ResourceName, xdstp_cache::ResourceError)> {
-            Source::pull_refusal(&mut $source, id, collection)
+            collections: &[xdstp_cache::Interest],
+            visitor: &mut dyn FnMut(&ResourceName, &xdstp_cache::ResourceError),
+        ) {
+            Source::pull_refusals(&mut $source, id, collections, visitor);
         }
 
-        fn has_errors(&$this, id: SubscriberId) -> bool {
-            Source::has_errors(&$source, id)
+        fn has_refusals(&$this, id: SubscriberId) -> bool {
+            Source::has_refusals(&$source, id)
         }
 
         fn visit(

@@ -70,3 +70,42 @@ fn over_sotw_the_draft_wraps_what_it_selects() {
     let told = client.want(&mut server, CLUSTERS, &["plain"], &[("cart", "env=prod")]);
     assert_eq!(told, ["cart{{env=prod}}@1"], "its names are ignored");
 }
+
+/// Who asks by locators alone is told as others are, and each error once in a response.
+#[test]
+fn rule_118_over_sotw_what_is_sent_of_a_collection_that_is_refused_comes_with_its_error_to_locators_too() {
+    for of in [CLUSTERS, ENDPOINTS] {
+        // To who holds nothing of what is not answered, a wildcard's full state is not written (rule 151).
+        let wildcard = (of == ENDPOINTS).then_some(("*", "a"));
+        for (asked, member) in wildcard.into_iter().chain([("xdstp://x/T/d/*", "xdstp://x/T/d/1")]) {
+            let mut server = Server::relay();
+            crate::support::Client::delta().subscribe(&mut server, of, &[member]);
+            let mut client = Client::over(Protocol::Sotw, Dialect::Final, Settings::default());
+            client.want(&mut server, of, &[], &[(asked, "env=prod")]);
+            server.put(of, member, "1");
+            client.poll(&mut server);
+            server.fail(of, asked, 7);
+            let told = client.poll(&mut server);
+            let refusal = format!("!{asked}:7 why");
+            assert_eq!(told.concat().matches(&refusal).count(), 1, "{of} {asked}: {told:?}");
+            for version in ["2", "3"] {
+                server.put(of, member, version);
+                assert_eq!(client.poll(&mut server), [format!("{refusal} {member}@{version}")], "{of} {asked}");
+            }
+        }
+    }
+}
+
+/// What is in a response before it is known that something is refused is of that, too.
+#[test]
+fn rule_118_over_sotw_a_refusal_that_comes_with_what_is_sent_to_locators_is_told_beside_it() {
+    let mut server = Server::relay();
+    crate::support::Client::delta().subscribe(&mut server, ENDPOINTS, &["a"]);
+    let mut client = Client::over(Protocol::Sotw, Dialect::Final, Settings::default());
+    client.want(&mut server, ENDPOINTS, &[], &[("*", "env=prod")]);
+    server.put(ENDPOINTS, "a", "1");
+    assert_eq!(client.poll(&mut server), ["a@1"]);
+    server.put(ENDPOINTS, "a", "2");
+    server.fail(ENDPOINTS, "*", 7);
+    assert_eq!(client.poll(&mut server), ["!*:7 why a@2"]);
+}

@@ -157,6 +157,10 @@ impl Sotw {
             push(transmit, dialect, spelling, &tell);
             refusals.goes_on(transmit)
         });
+        // It may be the first to say so, and what stands here for the rest of the response is noted with it.
+        if refusals.learn(pulled.refused) {
+            offered.names().for_each(|name| refusals.put(name));
+        }
         if !pulled.more {
             located.refresh(told, source, &mut |tell| {
                 if let Tell::Put { name, .. } = &tell {
@@ -180,7 +184,8 @@ impl Sotw {
     /// What cannot be asked for, and why what can be is not sent.
     pub(super) fn push_located_errors(&mut self, transmit: &mut Transmit, source: &mut impl Source) {
         let (spelling, full_state) = (&self.wanted.spelling, self.full_state);
-        let Some(located) = &mut self.subscriber.located else { return };
+        let Subscriber { located, refusals, .. } = &mut self.subscriber;
+        let Some(located) = located else { return };
         while let Some((name, error)) = located.pop_refused() {
             transmit.push_error(Protocol::Sotw, &name, &error);
         }
@@ -189,7 +194,8 @@ impl Sotw {
             source,
             &mut |failed| {
                 // Beside a full state that has it, an error cannot be told.
-                if !(full_state && failed.beside && !failed.name.is_glob()) {
+                let is_in_state = full_state && failed.beside && !failed.name.is_glob();
+                if !is_in_state && refusals.tell(failed.name) {
                     transmit.push_error(Protocol::Sotw, spelling.of(failed.name), failed.error);
                 }
                 ControlFlow::Continue(())
