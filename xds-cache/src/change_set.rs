@@ -116,7 +116,7 @@ pub struct Unanswered {
     pub names: usize,
     /// Globs, and the wildcard, of which nothing came.
     pub collections: usize,
-    /// The same of which it was said why they are not sent.
+    /// Globs, and the wildcard, of which it was said why they are not sent, whatever came of them before.
     pub refused: usize,
     /// Globs, and the wildcard, of which something came, and more may be there.
     pub incomplete: usize,

@@ -111,3 +111,18 @@ fn rule_117_an_error_of_one_name_or_that_there_is_no_such_glob_refuses_no_collec
         assert!(!world.cache.has_refusals(id), "{collection}");
     }
 }
+
+/// What was known of it before its origin was lost is no reason to wait for more.
+#[test]
+fn rule_151_a_collection_that_was_answered_and_is_refused_since_is_refused() {
+    for collection in [GLOB, "*"] {
+        let mut world = World::relay();
+        let id = world.subscriber(&[collection]);
+        world.answered(collection);
+        world.cache.origin_lost();
+        assert_eq!(world.cache.visit(id, &mut |_, _| ()).incomplete, 1);
+        world.fail(collection, 7);
+        let of = world.cache.visit(id, &mut |_, _| ());
+        assert_eq!((of.refused, of.incomplete), (1, 0), "{collection}");
+    }
+}

@@ -38,6 +38,7 @@ mod pieces;
 mod proposal_draft;
 mod proposal_forms;
 mod proposal_maps;
+mod refusals;
 mod refused;
 mod remembered;
 mod replica_alarms;

@@ -21,7 +21,7 @@ fn cases() -> impl Iterator<Item = ([Protocol; 2], Protocol, &'static str, &'sta
 }
 
 /// The errors that a client was told since this was asked last.
-fn errors(chain: &mut Chain, client: usize, protocol: Protocol) -> Vec<String> {
+pub(crate) fn errors(chain: &mut Chain, client: usize, protocol: Protocol) -> Vec<String> {
     let responses = std::mem::take(&mut chain.world.clients[client].chunks);
     let errors = |bytes: Vec<u8>| match protocol {
         Protocol::Delta => DeltaDiscoveryResponse::decode(&*bytes).unwrap().resource_errors,

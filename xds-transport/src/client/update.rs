@@ -72,6 +72,10 @@ pub struct Update {
     pub errors: Vec<(ResourceName, ResourceError)>,
     /// The wildcard and globs that the origin does not send as far as is known with this, whenever it said so on the stream: mostly
     /// none. What comes of one that is not among them says that it is sent.
+    ///
+    /// The protocols have no word for the end of an error. One that is sent again with nothing but what is asked for by its name, or
+    /// is held as it is, stays among them until something else of it comes, or the stream ends: of such a member it cannot be told
+    /// whether it comes for the collection or for its name.
     pub refused: Vec<Interest>,
     /// Variants of a name that are for the same parameters, which TP2 forbids: the first is what counts, the second is not
     /// used, or not any more.

@@ -234,11 +234,12 @@ impl Model {
             Interest::Name(name) if !name.is_glob() => self.is_unanswered(client, name),
             collection => !self.is_known(client.of, collection) && !self.is_refused(client.of, collection),
         };
-        let part = |interest: &&Interest| {
-            interest.is_collection() && self.is_known(client.of, interest) && !self.is_complete(client.of, interest)
-        };
         let refused =
-            |interest: &&Interest| !self.is_known(client.of, interest) && self.is_refused(client.of, interest);
+            |interest: &&Interest| !self.is_complete(client.of, interest) && self.is_refused(client.of, interest);
+        let part = |interest: &&Interest| {
+            let is_known = interest.is_collection() && self.is_known(client.of, interest);
+            is_known && !self.is_complete(client.of, interest) && !refused(interest)
+        };
         assert_eq!(unanswered.refused, client.interests.iter().filter(refused).count());
         assert_eq!(unanswered.incomplete, client.interests.iter().filter(part).count());
         let (collections, names): (Vec<_>, Vec<_>) =

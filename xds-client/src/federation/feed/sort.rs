@@ -72,7 +72,6 @@ impl Feed {
             for place in at {
                 places.put(place, |part| part.changed.push(changed.clone()));
             }
-            // That of the wildcard, if there is one.
             places.put(last, |part| part.changed.push(changed));
         }
         self.sort_names(update, complete, places);

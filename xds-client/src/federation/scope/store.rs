@@ -36,10 +36,9 @@ impl Scope {
             version,
             system_version,
         } = self.decide(type_url, changes);
-        let silent = self.gone_by_silence(type_url, &missing);
-        let watched = self.is_watched();
-        let removed = (removed, self.is_kept || watched, silent);
-        let mut pending = Pending::new(changed, removed, (errors, &complete), refreshed);
+        let (watched, silent) = (self.is_watched(), self.gone_by_silence(type_url, &missing));
+        let mut pending =
+            Pending::new(changed, (removed, self.is_kept || watched, silent), (errors, &complete), refreshed);
         let (mut bereft, mut over) = (BTreeSet::new(), false);
         while !over {
             self.change(Some(now), |state| {

@@ -199,6 +199,11 @@ impl Origin {
         let _ = edit.finish();
     }
 
+    /// In which words it does not send a name or a collection.
+    pub(crate) fn words_of(&self, of: &str, name: &str) -> Option<String> {
+        Some(self.caches[""].error(&of.into(), &name.parse().unwrap())?.message.to_string())
+    }
+
     /// What it holds under a name.
     pub(crate) fn resource(&self, of: &str, name: &str) -> Resource<Frame> {
         self.caches[""].resource(&of.into(), &name.parse().unwrap()).unwrap().clone()
