@@ -15,7 +15,7 @@ use crate::federation::markers::is_marker;
 impl Scope {
     /// Stores what came from upstream, and wakes who is interested. What of it changed without its version is returned.
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) -> Restated {
-        let mut restated = Restated::default();
+        let (mut restated, mut bereft, mut over) = (Restated::default(), BTreeSet::new(), false);
         self.recall_deleted(type_url, &changes, now);
         let Some(changes) = self.heeded(type_url, changes) else { return restated };
         let Changes {
@@ -39,7 +39,6 @@ impl Scope {
         let (watched, silent) = (self.is_watched(), self.gone_by_silence(type_url, &missing));
         let mut pending =
             Pending::new(changed, (removed, self.is_kept || watched, silent), (errors, &complete), refreshed);
-        let (mut bereft, mut over) = (BTreeSet::new(), false);
         while !over {
             self.change(Some(now), |state| {
                 if state.leads() != leads || !(state.heeds(server) || watched && state.waits_for(server)) {
