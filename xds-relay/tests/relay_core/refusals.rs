@@ -151,7 +151,8 @@ impl Refusals {
     }
 
     fn apply(&mut self, step: Step) -> Result<(), String> {
-        let before: BTreeSet<_> = self.content.keys().copied().collect();
+        let held = |at: &usize| self.chain.world.clients[*at].holds.keys().map(|(_, name)| name.clone()).collect();
+        let before: Vec<BTreeSet<String>> = self.clients.iter().map(held).collect();
         let now = self.chain.world.now;
         match step {
             Step::Put(of, at) => self.put(NAMES[of][at]),
@@ -168,10 +169,10 @@ impl Refusals {
             Step::Wait(seconds) => self.chain.world.advance(seconds * SECOND),
         }
         self.chain.world.settle();
-        for client in &self.clients {
+        for (client, before) in self.clients.iter().zip(&before) {
             let told = self.chain.world.told(*client).join(" ");
             // Over SotW a silence says that what is not known any more is not there.
-            let lost = told.split(' ').filter_map(|word| word.strip_prefix('-')).find(|name| before.contains(name));
+            let lost = told.split(' ').filter_map(|word| word.strip_prefix('-')).find(|name| before.contains(*name));
             if let Some(lost) = lost.filter(|_| CLIENTS[*client].1 == DELTA) {
                 return Err(format!("lost: {client} has {lost} no more: {told}"));
             }
