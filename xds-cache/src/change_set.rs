@@ -89,8 +89,8 @@ pub struct Pulled {
     pub answered: bool,
     /// And there was nothing to visit of it: an empty change set is owed (rule 86).
     pub empty: bool,
-    /// The wildcard or a glob of the type is not sent: why is to be [told again](crate::Cache::pull_refusals) beside what is
-    /// visited of it.
+    /// The wildcard or a glob of the type is not sent, and the subscriber asks for such: why is to be
+    /// [told again](crate::Cache::pull_refusals) beside what is visited of it.
     pub refused: bool,
 }
 

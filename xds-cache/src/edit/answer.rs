@@ -45,7 +45,7 @@ impl<V> Cache<V> {
         }
     }
 
-    /// A collection is sent after all.
+    /// A collection is sent after all. That it is empty, only a complete answer says.
     pub(crate) fn recover_collection(
         &mut self,
         type_url: &TypeUrl,
@@ -55,8 +55,8 @@ impl<V> Cache<V> {
         let Some(type_key) = self.store.type_keys.get(type_url).copied() else { return };
         let Some(list) = self.store.list_of(type_key, collection) else { return };
         match self.store[list].answer {
+            // Of an authoritative cache, or that there is no such glob.
             Answer::Complete => _ = self.end_collection_error(list, woken),
-            // That it is empty, only a complete answer says.
             _ => _ = self.clear_collection_error(list),
         }
         self.store.drop_type_if_unused(type_key);

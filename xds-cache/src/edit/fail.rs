@@ -189,6 +189,7 @@ impl<V> Cache<V> {
             if let Some(before) = before {
                 failed.remove(&before.seq);
             }
+            self.store.doubt(list);
             self.mark(Target::List(list), woken);
         }
     }

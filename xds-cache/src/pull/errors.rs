@@ -70,8 +70,9 @@ impl<V> Cache<V> {
     }
 
     /// Visits why collections are not sent that a subscriber asks for, to be told beside what is sent of them all the same: who has
-    /// that by its collection alone would take it for the answer. It counts as told by [`pull_errors`](Self::pull_errors). That
-    /// there is no such glob is not told so: then there is nothing of it.
+    /// that by its collection alone would take it for the answer. Of these `collections`, or of all that it asks for: a full state
+    /// speaks of all. It counts as told by [`pull_errors`](Self::pull_errors). That there is no such glob is not told so: then there
+    /// is nothing of it.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -91,24 +92,32 @@ impl<V> Cache<V> {
     /// let pulled = cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
     /// assert!(pulled.refused);
     /// let mut told = Vec::new();
-    /// cache.pull_refusals(subscriber, &[Interest::Wildcard], &mut |name, _| told.push(name.to_string()));
+    /// cache.pull_refusals(subscriber, Some(&[Interest::Wildcard]), &mut |name, _| told.push(name.to_string()));
     /// assert_eq!(told, ["*"]);
     /// cache.pull_errors(subscriber, Removals::Include, &mut |_| unreachable!());
     /// ```
     pub fn pull_refusals(
         &mut self,
         id: SubscriberId,
-        collections: &[Interest],
+        collections: Option<&[Interest]>,
         visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
     ) {
-        if !self.has_refusals(id) {
+        if self.refusals(id) == 0 {
             return;
         }
-        for collection in collections {
-            let Some(list) = self.store.list_of(self.subscribers[id].type_key, collection) else { continue };
-            if self.subscribers.link_of(id, Target::List(list)).is_none() {
-                continue;
+        let lists: Vec<_> = match collections {
+            None => self.subscribers[id]
+                .links
+                .iter()
+                .filter_map(|link| Some(self.subscribers[*link].to_list()?.0))
+                .collect(),
+            Some(collections) => {
+                let type_key = self.subscribers[id].type_key;
+                let known = collections.iter().filter_map(|collection| self.store.list_of(type_key, collection));
+                known.filter(|list| self.subscribers.link_of(id, Target::List(*list)).is_some()).collect()
             }
+        };
+        for list in lists {
             let Some((name, failure)) = self.store.refusal(list).filter(|(name, of)| refuses(name, &of.error)) else {
                 continue;
             };
@@ -120,9 +129,14 @@ impl<V> Cache<V> {
         }
     }
 
-    /// Whether the wildcard or a glob of the type of a subscriber is not sent.
-    pub fn has_refusals(&self, id: SubscriberId) -> bool {
-        self.is_open(id) && self.store[self.subscribers[id].type_key].refused > 0
+    /// Of how many collections a subscriber may have to be told that they are not sent: of all that it asks for, if one of the type is
+    /// not, and of none otherwise.
+    pub fn refusals(&self, id: SubscriberId) -> usize {
+        if !self.is_open(id) {
+            return 0;
+        }
+        let subscriber = &self.subscribers[id];
+        if self.store[subscriber.type_key].refused > 0 { subscriber.collections } else { 0 }
     }
 
     /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links

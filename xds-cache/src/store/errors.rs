@@ -61,6 +61,16 @@ impl<V> Store<V> {
         self.refusal(list).is_some()
     }
 
+    /// It is not sent any more, if it is refused: what comes to it from then on, nobody says. Of an authoritative cache all there is
+    /// is here.
+    pub(crate) fn doubt(&mut self, list: ListKey) {
+        let is_refused = self.refusal(list).is_some_and(|(name, failure)| refuses(name, &failure.error));
+        if is_refused && !self.options.authoritative && self.lists[list].answer == Answer::Complete {
+            self.lists[list].answer = Answer::Stale;
+            self.note_list(list);
+        }
+    }
+
     /// The error of a collection as a whole, and by which name.
     pub(crate) fn refusal(&self, list: ListKey) -> Option<(&ResourceName, &Failure)> {
         let List { failed, glob, type_key, .. } = &self.lists[list];

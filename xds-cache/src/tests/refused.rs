@@ -8,7 +8,8 @@ impl World {
     /// What is to be told beside what is sent of a collection: `name:code`.
     fn refusal(&mut self, id: SubscriberId, of: &str) -> Vec<String> {
         let mut told = Vec::new();
-        self.cache.pull_refusals(id, &[interest(of)], &mut |name, error| told.push(format!("{name}:{}", error.code)));
+        self.cache
+            .pull_refusals(id, Some(&[interest(of)]), &mut |name, error| told.push(format!("{name}:{}", error.code)));
         told
     }
 
@@ -76,18 +77,45 @@ fn rule_118_in_a_relay_a_collection_is_refused_whatever_of_it_others_ask_for_unt
     }
 }
 
+/// Neither that it is sent again says that there is nothing of it, nor what it was answered before it was refused.
 #[test]
-fn rule_118_a_glob_that_was_complete_and_recovers_without_members_is_told_as_empty() {
+fn rule_118_a_glob_that_was_complete_and_is_refused_is_told_as_empty_once_it_is_answered_anew() {
     let mut world = World::relay();
-    let id = world.subscriber(&[GLOB]);
+    let [id, other] = [GLOB, OTHER].map(|glob| world.subscriber(&[glob]));
+    for (id, glob) in [(id, GLOB), (other, OTHER)] {
+        world.answered(glob);
+        world.pull(id);
+        world.fail(glob, 7);
+        world.pull(id);
+        assert_eq!(world.errors(id), [format!("-{glob}:7")]);
+    }
     world.answered(GLOB);
-    world.pull(id);
-    world.fail(GLOB, 7);
-    world.pull(id);
-    assert_eq!(world.errors(id), [format!("-{GLOB}:7")]);
-    assert_eq!(world.recover(GLOB), [id]);
     assert_eq!(world.pull(id), [format!("-{GLOB}")]);
     assert_eq!(world.recover(GLOB), []);
+    assert_eq!(world.recover(OTHER), []);
+    assert_eq!((world.pull(other), world.errors(other)), (vec![], vec![]));
+}
+
+/// A relay is told nothing of what is refused, what is new and what is gone: who brings along what another told him keeps it.
+#[test]
+fn rule_150_what_was_complete_and_is_refused_since_says_of_nothing_that_it_is_gone() {
+    for (collection, [here, there]) in [(GLOB, [MEMBER, "xdstp://x/T/d/2"]), ("*", ["a", "z"])] {
+        for code in [7, 14] {
+            let mut world = World::relay();
+            let first = world.subscriber(&[collection]);
+            world.put(here, "1");
+            world.answered(collection);
+            world.pull(first);
+            world.fail(collection, code);
+            let id = world.subscriber(&[collection]);
+            world.cache.resume(id, vec![(name(here), "1".into()), (name(there), "1".into())]);
+            assert_eq!(world.pull(id), [""; 0], "{collection}");
+            assert_eq!(world.cache.visit(id, &mut |_, _| ()).refused, 1, "{collection}");
+            assert_eq!(world.errors(id), [format!("{collection}:{code}")]);
+            world.answered(collection);
+            assert_eq!(world.pull(id), [format!("-{there}")]);
+        }
+    }
 }
 
 /// Who asks for something by its name is told why that is not sent, and no collection.
@@ -99,16 +127,16 @@ fn rule_117_an_error_of_one_name_or_that_there_is_no_such_glob_refuses_no_collec
     for (name, code) in [("a", 7), (MEMBER, 14), (GLOB, ResourceError::NOT_FOUND)] {
         world.fail(name, code);
         assert!(!world.pull_as(id, Removals::Include).1.refused, "{name}");
-        assert!(!world.cache.has_refusals(id) && !world.cache.refuses(&world.of), "{name}");
+        assert!(world.cache.refusals(id) == 0 && !world.cache.refuses(&world.of), "{name}");
     }
     for (collection, code) in [(GLOB, 7), ("*", ResourceError::NOT_FOUND)] {
         world.fail(collection, code);
         assert!(world.pull_as(id, Removals::Include).1.refused, "{collection}");
-        assert!(world.cache.has_refusals(id) && world.cache.refuses(&world.of), "{collection}");
+        assert!(world.cache.refusals(id) > 0 && world.cache.refuses(&world.of), "{collection}");
         // Another in its place is one, too.
         world.fail(collection, 13);
         world.recover(collection);
-        assert!(!world.cache.has_refusals(id), "{collection}");
+        assert!(world.cache.refusals(id) == 0, "{collection}");
     }
 }
 

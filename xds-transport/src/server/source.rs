@@ -167,20 +167,20 @@ pub trait Source {
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool;
 
-    /// Visits why collections are not sent that the subscriber asks for, to be told beside what is sent of them: see
+    /// Visits why collections are not sent that the subscriber asks for, of these or of all, to be told beside what is sent: see
     /// [`Cache::pull_refusals`](xdstp_cache::Cache::pull_refusals). A source that leaves this out refuses none.
     fn pull_refusals(
         &mut self,
         _id: SubscriberId,
-        _collections: &[Interest],
+        _collections: Option<&[Interest]>,
         _visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
     ) {
     }
 
-    /// Whether there may be such errors: see [`Cache::has_refusals`](xdstp_cache::Cache::has_refusals). Asked as a session begins, and
-    /// from a pull on that [says so](Pulled::refused) as long as there are.
-    fn has_refusals(&self, _id: SubscriberId) -> bool {
-        false
+    /// How many such errors there may be: see [`Cache::refusals`](xdstp_cache::Cache::refusals). Asked as a session begins, and from
+    /// a pull on that [says so](Pulled::refused) as long as there are.
+    fn refusals(&self, _id: SubscriberId) -> usize {
+        0
     }
 
     /// Visits everything the subscriber is interested in: see [`Cache::visit`](xdstp_cache::Cache::visit).

@@ -52,6 +52,7 @@ impl Client {
             resource_names: names.iter().map(|name| (*name).to_owned()).collect(),
             resource_locators: locators.collect(),
             response_nonce: std::mem::take(&mut self.request.response_nonce),
+            node: std::mem::take(&mut self.request.node),
             ..Default::default()
         };
         let request = self.request.encode_to_vec().into();

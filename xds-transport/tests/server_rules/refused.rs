@@ -70,9 +70,9 @@ fn rule_118_what_is_sent_for_its_name_comes_with_the_error_of_its_collection() {
     }
 }
 
-/// To who hears it, that there is no such glob is an answer each time.
+/// To who hears it, that there is no such glob is an answer each time. A full state speaks of all that is asked for.
 #[test]
-fn rule_117_what_is_not_sent_of_is_not_refused_again_nor_what_is_not_there() {
+fn rule_117_what_is_not_sent_of_is_not_refused_again_but_in_a_full_state_nor_what_is_not_there() {
     for of in [CLUSTERS, ENDPOINTS] {
         let letter = if of == CLUSTERS { 'C' } else { 'E' };
         for code in [NOT_FOUND, INTERNAL] {
@@ -88,7 +88,8 @@ fn rule_117_what_is_not_sent_of_is_not_refused_again_nor_what_is_not_there() {
             server.put(of, MEMBER, "2");
             let told = [format!("{letter} {MEMBER}@2 !{GLOB}:7")];
             assert_eq!(delta.poll(&mut server), told);
-            assert_eq!(sotw.poll(&mut server), told);
+            let of_state = (of == CLUSTERS && code == INTERNAL).then(|| format!(" !{OTHER}:{code}"));
+            assert_eq!(sotw.poll(&mut server), [told.concat() + &of_state.unwrap_or_default()]);
         }
     }
 }
@@ -175,6 +176,26 @@ fn rule_133_a_response_is_as_long_as_it_may_be_though_names_have_errors_and_dire
         let told = client.poll(&mut server);
         assert_eq!(told.len(), 1, "{:?}", client.stream.protocol());
         assert_eq!((told[0].matches('@').count(), told[0].matches('!').count()), (3 * dirs, 1));
+    }
+}
+
+/// What one client is refused, another's responses are not cut for.
+#[test]
+fn rule_133_who_asks_for_no_collections_is_told_in_as_few_responses_whatever_others_are_refused() {
+    let dirs = 300;
+    let members: Vec<_> = (0..dirs).map(|at| format!("xdstp://x/T/{at}/1")).collect();
+    let members: Vec<_> = members.iter().map(String::as_str).collect();
+    let few: Vec<_> = members.iter().copied().chain(["*", OTHER]).collect();
+    for asked in [&members, &few] {
+        for mut client in [Client::delta(), Client::sotw()] {
+            let mut server = refusing(ENDPOINTS, GLOB, MEMBER);
+            told(&mut client, &mut server, asked);
+            members.iter().for_each(|member| server.put(ENDPOINTS, member, "1"));
+            let told = client.poll(&mut server);
+            let puts = told.iter().map(|line| line.matches('@').count()).collect::<Vec<_>>();
+            assert_eq!(puts, [dirs], "{:?}", client.stream.protocol());
+            assert!(!told.concat().contains('!'));
+        }
     }
 }
 

@@ -25,7 +25,7 @@ impl Model {
             if said.len() < entries { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         assert_eq!(pulled.more, said.len() == entries || pulled.paused);
-        assert_eq!(pulled.refused, self.refuses(client.of));
+        assert_eq!(pulled.refused, self.refuses(client.of) && client.interests.iter().any(Interest::is_collection));
         if removals == Removals::Defer {
             assert!(has_additions || said.is_empty() && !pulled.answered, "{said:?} was not announced");
             let errors = self.cache.subscribers[client.id].owed.owes_any(crate::subscribers::Debt::Error);

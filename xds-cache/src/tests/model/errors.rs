@@ -64,10 +64,14 @@ impl Model {
         while self.pull(who, usize::MAX, Removals::Include) {}
         let Some(client) = &mut self.clients[who] else { return };
         let collections = COLLECTIONS.map(interest);
-        let mut told = BTreeMap::new();
-        self.cache.pull_refusals(client.id, &collections, &mut |name, error| {
-            assert_eq!(told.insert(name.clone(), error.clone()), None, "{name} is told twice");
+        let [told, all] = [Some(&collections[..]), None].map(|collections| {
+            let mut told = BTreeMap::new();
+            self.cache.pull_refusals(client.id, collections, &mut |name, error| {
+                assert_eq!(told.insert(name.clone(), error.clone()), None, "{name} is told twice");
+            });
+            told
         });
+        assert_eq!(told, all);
         let is_told = |name: &ResourceName, error: &ResourceError| {
             let is_asked = client.interests.contains(&Interest::Name(name.clone()));
             is_asked && name.is_glob() && error.code != ResourceError::NOT_FOUND
@@ -140,6 +144,10 @@ impl Model {
             assert!(!self.is_watched(of, &Interest::Name(name.clone())), "who asked for {name} is not told");
             self.errors[of].remove(name);
             return;
+        }
+        // What is not sent was said to be all there is, and is not from now on.
+        if name.is_glob() && error.code != ResourceError::NOT_FOUND {
+            self.complete[of].remove(&Interest::Name(name.clone()));
         }
         self.errors[of].insert(name.clone(), error);
         if self.is_watched(of, &Interest::Name(name.clone())) && !self.resources[of].contains_key(name) {

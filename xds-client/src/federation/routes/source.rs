@@ -269,16 +269,16 @@ impl Source for Routes {
     fn pull_refusals(
         &mut self,
         id: SubscriberId,
-        collections: &[Interest],
+        collections: Option<&[Interest]>,
         visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
     ) {
         let parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
         parts.for_each(|part| part.scope.pull_refusals(part.id, collections, visitor));
     }
 
-    fn has_refusals(&self, id: SubscriberId) -> bool {
-        let mut parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
-        parts.any(|part| part.scope.has_refusals(part.id))
+    fn refusals(&self, id: SubscriberId) -> usize {
+        let parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
+        parts.map(|part| part.scope.refusals(part.id)).sum()
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

@@ -177,14 +177,14 @@ impl Scope {
     pub(crate) fn pull_refusals(
         &self,
         id: SubscriberId,
-        collections: &[Interest],
+        collections: Option<&[Interest]>,
         visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
     ) {
         self.lock().cache.pull_refusals(id, collections, visitor);
     }
 
-    pub(crate) fn has_refusals(&self, id: SubscriberId) -> bool {
-        self.lock().cache.has_refusals(id)
+    pub(crate) fn refusals(&self, id: SubscriberId) -> usize {
+        self.lock().cache.refusals(id)
     }
 
     pub(crate) fn visit(

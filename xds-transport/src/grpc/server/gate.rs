@@ -71,7 +71,7 @@ impl Source for Gate<'_> {
     fn pull_refusals(
         &mut self,
         id: SubscriberId,
-        collections: &[Interest],
+        collections: Option<&[Interest]>,
         visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
     ) {
         if self.open {
@@ -79,8 +79,8 @@ impl Source for Gate<'_> {
         }
     }
 
-    fn has_refusals(&self, id: SubscriberId) -> bool {
-        self.open && Source::has_refusals(self.cache, id)
+    fn refusals(&self, id: SubscriberId) -> usize {
+        if self.open { Source::refusals(self.cache, id) } else { 0 }
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

@@ -178,7 +178,7 @@ impl Delta {
             return None;
         }
         (self.owes_answer, self.responded) = (false, true);
-        self.subscriber.push_refusals(Protocol::Delta, &self.spelling, &mut transmit, source);
+        self.subscriber.push_refusals(false, Protocol::Delta, &self.spelling, &mut transmit, source);
         let nonce = outgoing.nonce();
         self.unacked.told_gone(named.gone);
         if self.unacked.len() == 0 {
@@ -240,7 +240,7 @@ impl Delta {
         let Self { subscriber, spelling, .. } = self;
         let Subscriber { id, refreshes, refusals, .. } = subscriber;
         let told = outgoing.told();
-        while transmit.budget_used() < BUDGET
+        while refusals.goes_on(transmit).is_continue()
             && refreshes.fits(transmit)
             && let Some(due) = refreshes.pop(told.now)
         {

@@ -12,7 +12,8 @@ use crate::server::session::spelling::Spelling;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
 
-/// Of how many globs the resources of one response may be, where a collection is refused: each may bring its own error.
+/// Of how many globs the resources of one response may be, where a collection is refused and as many are asked for: each may bring
+/// its own error.
 const GLOBS: usize = 64;
 
 /// What the resources of a response are of, where a collection of the type is refused, as far as is known.
@@ -25,6 +26,8 @@ pub(crate) struct Refusals(Option<Box<Response>>);
 /// What there is in a response.
 #[derive(Default)]
 struct Response {
+    /// No more than there is room for are asked for: it is not cut, whoever else asks for what is refused.
+    asks_for_few: bool,
     /// A resource, at least.
     put: bool,
     /// The globs that its resources are of.
@@ -36,9 +39,11 @@ struct Response {
 impl Refusals {
     /// Another response is to be written, perhaps the `first`.
     #[inline]
-    pub(crate) fn begin(&mut self, first: bool, any: impl FnOnce() -> bool) {
+    pub(crate) fn begin(&mut self, first: bool, most: impl FnOnce() -> usize) {
         if first || self.0.is_some() {
-            self.0 = any().then(Box::default);
+            let most = most();
+            let response = || Box::new(Response { asks_for_few: most <= GLOBS, ..Response::default() });
+            self.0 = (most > 0).then(response);
         }
     }
 
@@ -64,7 +69,7 @@ impl Refusals {
     /// Whether there is room for one more resource.
     #[inline]
     pub(crate) fn goes_on(&self, transmit: &Transmit) -> ControlFlow<()> {
-        let is_full = self.0.as_ref().is_some_and(|response| response.globs.len() >= GLOBS);
+        let is_full = self.0.as_ref().is_some_and(|response| !response.asks_for_few && response.globs.len() >= GLOBS);
         let has_room = transmit.budget_used() < BUDGET && !is_full;
         if has_room { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
@@ -75,21 +80,26 @@ impl Refusals {
         !Interest::from(name.clone()).is_collection() || response.told.insert(name.clone())
     }
 
-    /// Tells what is to be told beside the resources, to any of these subscribers of one client.
+    /// Tells what is to be told beside the resources, to any of these subscribers of one client: of `all` that is asked for, or else
+    /// of what they are of.
     pub(crate) fn push(
         &mut self,
+        all: bool,
         ids: impl Iterator<Item = SubscriberId>,
         protocol: Protocol,
         spelling: &Spelling,
         transmit: &mut Transmit,
         source: &mut impl Source,
     ) {
-        let Some(Response { put: true, globs, told }) = self.0.as_deref_mut() else { return };
+        let Some(Response { put, globs, told, .. }) = self.0.as_deref_mut() else { return };
+        if !*put && !all {
+            return;
+        }
         let globs: BTreeSet<_> = globs.drain().collect();
         let collections: Vec<_> =
             [Interest::Wildcard].into_iter().chain(globs.into_iter().map(Interest::Name)).collect();
         for id in ids {
-            source.pull_refusals(id, &collections, &mut |name, error| {
+            source.pull_refusals(id, (!all).then_some(&collections[..]), &mut |name, error| {
                 if told.insert(name.clone()) {
                     transmit.push_error(protocol, spelling.of(name), error);
                 }

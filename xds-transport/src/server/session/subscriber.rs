@@ -78,8 +78,8 @@ impl Subscriber {
     #[inline]
     pub(crate) fn begin(&mut self, first: bool, source: &impl Source) {
         let Self { id, located, refusals, .. } = self;
-        let mut ids = std::iter::once(*id).chain(located.iter().flat_map(|located| located.ids()));
-        refusals.begin(first, || ids.any(|id| source.has_refusals(id)));
+        let ids = std::iter::once(*id).chain(located.iter().flat_map(|located| located.ids()));
+        refusals.begin(first, || ids.map(|id| source.refusals(id)).sum());
     }
 
     /// Whether what was put before is of a type of which a collection is refused, and that was not known.
@@ -89,9 +89,10 @@ impl Subscriber {
         self.refusals.learn(pulled.refused)
     }
 
-    /// Why collections are not sent that something in a response is of.
+    /// Why collections are not sent that something in a response is of, or `all` that are asked for.
     pub(crate) fn push_refusals(
         &mut self,
+        all: bool,
         protocol: Protocol,
         spelling: &Spelling,
         transmit: &mut Transmit,
@@ -99,7 +100,7 @@ impl Subscriber {
     ) {
         let Self { id, located, refusals, .. } = self;
         let ids = std::iter::once(*id).chain(located.iter().flat_map(|located| located.ids()));
-        refusals.push(ids, protocol, spelling, transmit, source);
+        refusals.push(all, ids, protocol, spelling, transmit, source);
     }
 
     /// A name is sent again, if it is asked for.

@@ -64,14 +64,14 @@ impl Source for Cache<Frame> {
     fn pull_refusals(
         &mut self,
         id: SubscriberId,
-        collections: &[Interest],
+        collections: Option<&[Interest]>,
         visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
     ) {
         Self::pull_refusals(self, id, collections, visitor);
     }
 
-    fn has_refusals(&self, id: SubscriberId) -> bool {
-        Self::has_refusals(self, id)
+    fn refusals(&self, id: SubscriberId) -> usize {
+        Self::refusals(self, id)
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

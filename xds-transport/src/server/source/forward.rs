@@ -96,14 +96,14 @@ macro_rules! forward {
         fn pull_refusals(
             &mut $this,
             id: SubscriberId,
-            collections: &[xdstp_cache::Interest],
+            collections: Option<&[xdstp_cache::Interest]>,
             visitor: &mut dyn FnMut(&ResourceName, &xdstp_cache::ResourceError),
         ) {
             Source::pull_refusals(&mut $source, id, collections, visitor);
         }
 
-        fn has_refusals(&$this, id: SubscriberId) -> bool {
-            Source::has_refusals(&$source, id)
+        fn refusals(&$this, id: SubscriberId) -> usize {
+            Source::refusals(&$source, id)
         }
 
         fn visit(

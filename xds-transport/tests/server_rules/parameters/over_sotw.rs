@@ -1,5 +1,8 @@
 //! Full states of what is selected.
 
+use xds_transport::server::ASKS_FOR_OTHERS;
+use xds_transport::wire::Node;
+
 use super::*;
 use crate::support::ENDPOINTS;
 
@@ -108,4 +111,66 @@ fn rule_118_over_sotw_a_refusal_that_comes_with_what_is_sent_to_locators_is_told
     server.put(ENDPOINTS, "a", "2");
     server.fail(ENDPOINTS, "*", 7);
     assert_eq!(client.poll(&mut server), ["!*:7 why a@2"]);
+}
+
+/// A relay that came from another one, and may hold what is not here: it asks for these, by locators or by name.
+fn relay(server: &mut Server, by_locators: bool, asked: &[&str]) -> (Client, Vec<String>) {
+    let mut client = Client::over(Protocol::Sotw, Dialect::Final, Settings::default());
+    let client_features = vec![ASKS_FOR_OTHERS.into(), "xds.config.resource-in-sotw".into()];
+    client.request.node = Node { client_features, ..Node::default() }.encode_to_vec().into();
+    let locators: Vec<_> = asked.iter().map(|name| (*name, "env=prod")).collect();
+    let told = match by_locators {
+        true => client.want(server, CLUSTERS, &[], &locators),
+        false => client.want(server, CLUSTERS, asked, &[]),
+    };
+    (client, told)
+}
+
+/// All that lacks in it is gone to a relay that is not told why, and so it is to all that ask that relay.
+#[test]
+fn rule_151_a_full_state_has_the_error_of_all_that_is_asked_for_and_refused_though_nothing_of_it_is_sent() {
+    let (glob, other) = ("xdstp://x/T/g/*", "xdstp://x/T/h/*");
+    for by_locators in [false, true] {
+        for (refused, first) in [(glob, false), (glob, true), ("*", false), ("*", true)] {
+            let mut server = Server::relay();
+            let (mut client, told) = relay(&mut server, by_locators, &[refused, "c"]);
+            assert_eq!(told, [""; 0]);
+            let mut told = Vec::new();
+            // The error comes first, or what it is sent with.
+            for errs in [first, !first] {
+                match errs {
+                    true => server.fail(CLUSTERS, refused, 7),
+                    false => server.put(CLUSTERS, "c", "1"),
+                }
+                told.extend(client.poll(&mut server));
+            }
+            let state = told.iter().find(|line| line.contains("c@1"));
+            assert_eq!(state, Some(&format!("!{refused}:7 why c@1")), "{by_locators} {refused} {first}: {told:?}");
+            server.put(CLUSTERS, "c", "2");
+            assert_eq!(client.poll(&mut server), [format!("!{refused}:7 why c@2")]);
+        }
+        // It was answered as empty, before its origin was lost and refused it.
+        for refused in [glob, "*"] {
+            let mut server = Server::relay();
+            let _first = relay(&mut server, by_locators, &[refused, other]);
+            server.answered(CLUSTERS, refused);
+            server.cache.origin_lost();
+            server.fail(CLUSTERS, refused, 7);
+            let (_, told) = relay(&mut server, by_locators, &[refused]);
+            assert_eq!(told, [format!("!{refused}:7 why")], "{by_locators} {refused}");
+        }
+    }
+}
+
+/// The state that answers it is the first that could say so.
+#[test]
+fn rule_117_a_full_state_that_answers_a_request_has_the_errors_of_what_it_lacks_to_locators_too() {
+    for by_locators in [false, true] {
+        let mut server = Server::relay();
+        let (mut client, _) = relay(&mut server, by_locators, &["c", "x"]);
+        server.fail(CLUSTERS, "x", 14);
+        assert_eq!(client.poll(&mut server), [""; 0]);
+        server.put(CLUSTERS, "c", "1");
+        assert_eq!(client.poll(&mut server), ["!x:14 why c@1"], "{by_locators}");
+    }
 }

@@ -56,7 +56,6 @@ impl Delta {
         if passed.is_some() {
             outgoing.references.extend_from_slice(image.references());
             named.puts = image.clone().into();
-            named.puts.iter().for_each(|name| self.subscriber.refusals.put(name));
             transmit.show(&image);
         }
         match passed {

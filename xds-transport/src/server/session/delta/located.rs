@@ -208,7 +208,8 @@ impl Delta {
                 puts.push((*name).clone());
                 refusals.put(name);
             }
-            push(transmit, dialect, spelling, &tell)
+            _ = push(transmit, dialect, spelling, &tell);
+            refusals.goes_on(transmit)
         });
     }
 

@@ -40,7 +40,7 @@ impl Sotw {
                 transmit.push_error(Protocol::Sotw, &text, &reason.to_error(source));
             }
         }
-        self.push_located_errors(&mut transmit, source);
+        self.push_located_errors(&mut transmit, Removals::Include, source);
         if transmit.errors == 0 {
             return None;
         }

@@ -121,6 +121,8 @@ impl Sotw {
         leaving.iter().for_each(|(name, resource)| tell(name, resource));
         let (of_located, leave) = self.visit_located(removals, outgoing, &mut transmit, hash.as_mut(), source);
         let (visited, given) = (visited.and(of_located), given.filter(|_| !leave));
+        // It may have come since the pull.
+        self.subscriber.refusals.learn(visited.refused > 0);
         let version = given.map_or_else(|| hash.unwrap_or_default().to_string(), |given| given.to_string());
         (!self.is_unknown(visited, outgoing)).then_some((transmit, version))
     }

@@ -182,7 +182,12 @@ impl Sotw {
     }
 
     /// What cannot be asked for, and why what can be is not sent.
-    pub(super) fn push_located_errors(&mut self, transmit: &mut Transmit, source: &mut impl Source) {
+    pub(super) fn push_located_errors(
+        &mut self,
+        transmit: &mut Transmit,
+        removals: Removals,
+        source: &mut impl Source,
+    ) {
         let (spelling, full_state) = (&self.wanted.spelling, self.full_state);
         let Subscriber { located, refusals, .. } = &mut self.subscriber;
         let Some(located) = located else { return };
@@ -190,7 +195,7 @@ impl Sotw {
             transmit.push_error(Protocol::Sotw, &name, &error);
         }
         located.pull_errors(
-            Removals::Include,
+            removals,
             source,
             &mut |failed| {
                 // Beside a full state that has it, an error cannot be told.
