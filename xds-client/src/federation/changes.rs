@@ -31,7 +31,7 @@ pub(crate) struct Changes {
     /// What lives on for a time: clients are told so by their own sessions (rule 148).
     pub(crate) refreshed: Vec<(ResourceName, Duration)>,
     /// Collections that the server does not send, as far as is known: what comes of others ends that one did not.
-    pub(crate) refused: Vec<Interest>,
+    pub(crate) refused: BTreeSet<Interest>,
     /// Collections of which what there is may be shown.
     pub(crate) begun: Vec<Interest>,
     /// Collections that are complete with this.

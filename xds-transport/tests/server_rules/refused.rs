@@ -144,6 +144,31 @@ fn rule_133_a_response_has_no_more_errors_beside_its_resources_than_it_has_room_
     }
 }
 
+/// So it is of what is told once more because of how long it lives.
+#[test]
+fn rule_133_what_is_refreshed_has_no_more_errors_beside_it_than_there_is_room_for() {
+    let (globs, members): (Vec<_>, Vec<_>) =
+        (0..200).map(|dir| (format!("xdstp://x/T/{dir}/*"), format!("xdstp://x/T/{dir}/1"))).unzip();
+    let names: Vec<_> = globs.iter().chain(&members).map(String::as_str).collect();
+    let (mut server, mut client) = (Server::relay(), Client::delta().with_features(&FEATURES));
+    Client::delta().subscribe(&mut server, ENDPOINTS, &names);
+    globs.iter().for_each(|glob| server.fail(ENDPOINTS, glob, PERMISSION_DENIED));
+    for member in &members {
+        let frame = Frame::of_message(&ENDPOINTS.into(), &payload(member, "1"));
+        server.put_frame(ENDPOINTS, member, "1", frame.with_wrapper(Bytes::new(), Some(seconds(30)), false));
+    }
+    client.subscribe(&mut server, ENDPOINTS, &names[..globs.len()]);
+    client.settle(&mut server);
+    for member in &members {
+        server.cache.value_mut(&ENDPOINTS.into(), &member.parse().unwrap()).unwrap().refresh(None, None);
+    }
+    server.now += seconds(10);
+    let mut told = client.poll(&mut server);
+    told.extend(client.settle(&mut server));
+    let counts: Vec<_> = told.iter().map(|line| [line.matches('@').count(), line.matches('!').count()]).collect();
+    assert_eq!(counts, [[64; 2], [64; 2], [64; 2], [8; 2]]);
+}
+
 /// They are cut where a collection is refused, and no more than the collections that they are of ask for.
 #[test]
 fn rule_133_a_response_is_as_long_as_it_may_be_though_names_have_errors_and_directories_take_turns() {

@@ -109,7 +109,7 @@ impl Feed {
         let Update { type_url, removed, missing, lacking, errors, refreshed, unsaid, refused, .. } = update;
         for interest in refused {
             if let Some(place) = places.of_interest(&interest) {
-                places.put(place, |part| part.refused.push(interest.clone()));
+                places.put(place, |part| _ = part.refused.insert(interest.clone()));
             }
         }
         let rules = self.server.rules.of(&type_url);

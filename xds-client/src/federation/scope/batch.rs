@@ -82,7 +82,7 @@ pub(super) struct Batch<'a> {
     /// What lost an alias: it may be all that it was wanted by. So may be what came as it was given up.
     pub(super) bereft: &'a mut BTreeSet<ResourceName>,
     /// Collections that the server does not send.
-    pub(super) refused: &'a [Interest],
+    pub(super) refused: &'a BTreeSet<Interest>,
     /// What comes because another scope asks for it.
     pub(super) asked_elsewhere: &'a BTreeSet<ResourceName>,
     /// What changed may be asked for by its aliases.

@@ -147,7 +147,7 @@ const MEMBER: &str = "xdstp://x/envoy.config.cluster.v3.Cluster/d/a";
 
 fn refuse(scope: &Scope, now: Instant, collection: &str, code: i32) {
     let errors = vec![(collection.parse().unwrap(), ResourceError::new(code, "no"))];
-    let refused = vec![Interest::from(collection.parse::<ResourceName>().unwrap())];
+    let refused = [Interest::from(collection.parse::<ResourceName>().unwrap())].into();
     scope.store(&CDS.into(), Changes { errors, refused, ..Changes::default() }, now);
 }
 
@@ -162,8 +162,8 @@ fn rule_118_a_collection_recovers_with_what_nobody_names_and_its_server_does_not
     for (asked, named, member) in [("*", "b", "a"), (GLOB, "xdstp://x/envoy.config.cluster.v3.Cluster/d/b", MEMBER)] {
         let (scope, _) = asking(now, &[asked, named]);
         refuse(&scope, now, asked, 7);
-        let withheld = vec![Interest::from(asked.parse::<ResourceName>().unwrap())];
-        for (name, refused, stays) in [(named, vec![], true), (member, withheld, true), (member, vec![], false)] {
+        let withheld = [Interest::from(asked.parse::<ResourceName>().unwrap())].into();
+        for (name, refused, stays) in [(named, [].into(), true), (member, withheld, true), (member, [].into(), false)] {
             scope.store(&CDS.into(), Changes { refused, ..came(now, &[name]) }, now);
             assert_eq!(is_refused(&scope, asked), stays, "{asked} {name}");
         }

@@ -210,10 +210,19 @@ impl Common {
 
     /// A response was read: what it says is gone is not held, and what it brought is once there is a verdict.
     pub(crate) fn conclude(&mut self, update: &mut Update, pending: Pending) {
-        update.refused.extend(self.withheld.keys().cloned());
+        if self.withholds() {
+            update.refused = self.withheld_of(update);
+        }
         self.held.delete(self.keep_deleted, &mut update.removed, &mut update.kept);
         self.unfinished.forget(&update.removed);
         self.unfinished.insert(update.id, Pending { rejected: update.rejected.clone(), ..pending });
+    }
+
+    /// What is withheld of the collections that something came of: there may be many others.
+    fn withheld_of(&self, update: &Update) -> BTreeSet<Interest> {
+        let came = update.changed.iter().chain(&update.repeated);
+        let globs = came.filter_map(|changed| changed.name.glob_parent()).map(Interest::Name);
+        globs.chain([Interest::Wildcard]).filter(|collection| self.is_withheld(collection)).collect()
     }
 
     /// There is a verdict on an update, and with it an answer.

@@ -243,3 +243,27 @@ fn rule_086_an_error_of_the_wildcard_that_is_said_again_answers_no_request() {
     assert_eq!(complete(&client.accept(&delta(CDS, "n3", &[], &[]))), [""; 0]);
     assert_eq!(complete(&client.accept(&delta(CDS, "n4", &[], &[]))), ["*"]);
 }
+
+/// There may be very many others: what is told beside a response is not longer than that.
+#[test]
+fn rule_118_an_update_names_of_what_is_refused_only_what_something_of_it_is_of() {
+    let (glob, member) = ("xdstp://x/T/e/*", "xdstp://x/T/e/1");
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let mut client = Client::subscribed(protocol, EDS, &["*", GLOB, glob, MEMBER_A, member]);
+        let mut respond = |nonce: &str, refused: &[&str], there: &[(&str, &str)]| {
+            let errors = refused.iter().map(|name| error(name, 7)).collect();
+            let update = match protocol {
+                Protocol::Delta => {
+                    client.accept(&DeltaDiscoveryResponse { resource_errors: errors, ..delta(EDS, nonce, there, &[]) })
+                }
+                Protocol::Sotw => {
+                    client.accept(&DiscoveryResponse { resource_errors: errors, ..sotw(EDS, nonce, nonce, there) })
+                }
+            };
+            update.refused.iter().map(Interest::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(respond("n1", &["*", GLOB, glob], &[]), ["*"], "{protocol:?}");
+        assert_eq!(respond("n2", &[], &[(MEMBER_A, "1")]), ["*", GLOB], "{protocol:?}");
+        assert_eq!(respond("n3", &[], &[(MEMBER_A, "2"), (member, "1")]), ["*", GLOB, glob], "{protocol:?}");
+    }
+}
