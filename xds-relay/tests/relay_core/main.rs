@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "../../../xds-transport/tests/simulation/random.rs"]
+mod random;
 mod support;
 
 mod absence;

@@ -9,14 +9,12 @@
 //! `REFUSALS_SEED=n` runs one history, and `REFUSALS_SEEDS=n` so many.
 
 mod faults;
-#[path = "../../../xds-transport/tests/simulation/random.rs"]
-mod random;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use faults::Fault;
-use random::Random;
 
+use crate::random::Random;
 use crate::refused::errors;
 use crate::support::{CLUSTERS, Chain, DELTA, Hearer, Protocol, SECOND, SOTW};
 
