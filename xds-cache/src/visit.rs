@@ -45,10 +45,11 @@ impl<V> Cache<V> {
                 Target::List(list) => {
                     let members = &self.store[list];
                     match members.answer {
-                        Answer::None if self.store.is_refused(list) => unanswered.refused += 1,
+                        Answer::Complete => {}
+                        // Whatever was answered before.
+                        _ if self.store.is_refused(list) => unanswered.refused += 1,
                         Answer::None => unanswered.collections += 1,
                         Answer::Begun | Answer::Stale => unanswered.incomplete += 1,
-                        Answer::Complete => {}
                     }
                     for at in self.store.members(list) {
                         let slot = &self.store[at];
