@@ -43,6 +43,7 @@ impl Heard {
     }
 
     /// Whether the client changes its settings so often that no more is read.
+    #[inline]
     pub(super) fn is_too_much(&self) -> bool {
         self.0.too_much.load(Ordering::Relaxed)
     }
@@ -89,27 +90,30 @@ impl<I: AsyncRead + Unpin> AsyncRead for Begun<I> {
             this.read += many;
             return Poll::Ready(Ok(()));
         }
-        let most = this.portion.as_ref().map_or(Some(usize::MAX), Portion::next);
-        let Some(most) = most.filter(|_| !this.heard.is_too_much()) else {
+        let Some(most) = this.portion.as_ref().map_or(Some(usize::MAX), Portion::next) else {
             this.portion.iter_mut().for_each(Portion::begin);
             cx.waker().wake_by_ref();
             return Poll::Pending;
         };
         let before = into.filled().len();
-        this.io.set_limit(most as u64);
-        let Poll::Ready(read) = Pin::new(&mut this.io).poll_read(cx, into) else {
+        let read = if into.remaining() <= most {
+            Pin::new(this.io.get_mut()).poll_read(cx, into)
+        } else {
+            this.io.set_limit(most as u64);
+            Pin::new(&mut this.io).poll_read(cx, into)
+        };
+        if read.is_pending() {
             this.portion.iter_mut().for_each(Portion::begin);
             return Poll::Pending;
-        };
-        read?;
-        let read = into.filled().get(before..).unwrap_or_default();
-        if !read.is_empty() {
+        }
+        let said = into.filled().get(before..).filter(|said| !said.is_empty());
+        if let Some(said) = said {
             this.heard.0.anything.store(true, Ordering::Relaxed);
+            if !this.portion.as_mut().is_none_or(|portion| portion.take(said)) {
+                this.heard.0.too_much.store(true, Ordering::Relaxed);
+            }
         }
-        if !this.portion.as_mut().is_none_or(|portion| portion.take(read)) {
-            this.heard.0.too_much.store(true, Ordering::Relaxed);
-        }
-        Poll::Ready(Ok(()))
+        read
     }
 }
 

@@ -212,7 +212,7 @@ async fn clients_that_do_not_read_hold_up_no_other() {
 #[tokio::test]
 async fn streams_that_the_origin_does_not_read_hold_up_no_other_of_the_client() {
     // What the relay lets a client send on a stream before it is read.
-    const UNREAD: usize = 1 << 20;
+    const UNREAD: usize = 128 << 10;
     let origin = Origin::listen().await;
     let relay = Running::start(&format!("[{{ name: up, server: '{}' }}]", origin.address())).await;
     let client = connect(relay.address).await;

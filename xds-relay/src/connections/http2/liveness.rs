@@ -31,6 +31,7 @@ impl Liveness {
     }
 
     /// Whether the client says so much that no more of it is read.
+    #[inline]
     pub(super) fn is_flooded(&self) -> bool {
         self.heard.is_too_much()
     }

@@ -47,6 +47,12 @@ impl Refusals {
         }
     }
 
+    /// Whether no collection is refused, as far as is known.
+    #[inline]
+    pub(crate) fn are_none(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// What was pulled is of a type of which a collection is refused, or not. Whether that is news: what was put before was not
     /// noted.
     #[inline]

@@ -90,6 +90,7 @@ impl Subscriber {
     }
 
     /// Why collections are not sent that something in a response is of, or `all` that are asked for.
+    #[inline]
     pub(crate) fn push_refusals(
         &mut self,
         all: bool,
@@ -99,6 +100,9 @@ impl Subscriber {
         source: &mut impl Source,
     ) {
         let Self { id, located, refusals, .. } = self;
+        if refusals.are_none() {
+            return;
+        }
         let ids = std::iter::once(*id).chain(located.iter().flat_map(|located| located.ids()));
         refusals.push(all, ids, protocol, spelling, transmit, source);
     }
