@@ -14,6 +14,9 @@ mod core;
 mod counts;
 mod drift;
 mod explained;
+mod followed_origin;
+#[cfg(feature = "file-origin")]
+mod followed_servers;
 mod following;
 mod identity;
 mod judging;

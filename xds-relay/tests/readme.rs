@@ -59,6 +59,7 @@ fn everything() -> String {
     let _handles = (metrics.downstream(type_url), metrics.upstream("a", type_url), metrics.reloads("a"));
     metrics.etcd("a").set(true, 0, 0);
     metrics.kubernetes("a").set(true, 0, 0);
+    metrics.followed("a").set(true, 0, 0);
     let _halts = metrics.release_halts("a");
     let _timings = metrics.timings(type_url);
     metrics.spoke("a", Instant::now());

@@ -15,6 +15,7 @@ use xdstp_uri::ResourceName;
 use crate::config::Rollout;
 use crate::lock::lock;
 use crate::metrics::Counter;
+use crate::relay_core::followed_origin::FollowedOrigin;
 use crate::relay_core::rollout::checking::LastChecked;
 use crate::relay_core::rollout::copy::Copy;
 use crate::relay_core::rollout::health::{Health, Heard};
@@ -47,6 +48,8 @@ pub(crate) struct Releases {
     /// Which of the relay's origins it is.
     position: usize,
     origin: Arc<dyn Origin>,
+    /// The same, if it is a control plane that is followed.
+    followed: Option<Arc<FollowedOrigin>>,
     rules: Arc<TypeRules>,
     slice: usize,
     instance: Instance,
@@ -76,6 +79,8 @@ struct State {
     settling: Settling,
     /// What the origin had when it was looked at last.
     seen: Option<Arc<Vec<Held>>>,
+    /// Something may be lacking in that.
+    may_lack: bool,
     /// What was served when that changed.
     named: Named,
     /// What is on the stable track.
@@ -171,7 +176,7 @@ impl Releases {
     /// It cannot be read.
     pub(crate) fn open(
         rollout: Rollout,
-        (position, origin): (usize, Arc<dyn Origin>),
+        (position, origin, followed): (usize, Arc<dyn Origin>, Option<Arc<FollowedOrigin>>),
         (rules, slice): (Arc<TypeRules>, usize),
         (instance, halts): (Instance, Counter),
         store: ReleaseStore,
@@ -192,6 +197,7 @@ impl Releases {
             stored,
             settling,
             seen: None,
+            may_lack: false,
             named: (None, None),
             shown: None,
             contents: BTreeMap::new(),
@@ -210,6 +216,7 @@ impl Releases {
             rollout,
             position,
             origin,
+            followed,
             rules,
             slice,
             instance,
@@ -251,6 +258,21 @@ impl Releases {
 
     pub(crate) fn control(&self) -> Control {
         lock(&self.served).control.clone()
+    }
+
+    /// What is in the candidate, and in what is stable.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    #[cfg(feature = "file-origin")]
+    pub(crate) fn served_content(&self) -> Result<Vec<Arc<Content>>, &'static str> {
+        if let Some(why) = self.unknown() {
+            return Err(why);
+        }
+        let state = lock(&self.state);
+        let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
+        let named = candidate.into_iter().chain(state.shown);
+        Ok(named.filter_map(|release| state.contents.get(&release).cloned()).collect())
     }
 
     /// Which of the relay's origins they are of.

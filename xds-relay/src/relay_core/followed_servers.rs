@@ -1,0 +1,86 @@
+//! What servers that are followed have of the relay.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use xds_transport::Frame;
+use xdstp_cache::{Resource, TypeUrl};
+use xdstp_client::federation::{self, Authorities, Dial, Federation, Held, Origin};
+use xdstp_uri::ResourceName;
+
+use crate::config::Config;
+use crate::lock::lock;
+use crate::relay_core::configured::{Common, Missing, server_at};
+use crate::relay_core::core::RelayCore;
+use crate::relay_core::own_node::own_node;
+use crate::relay_core::quotas;
+
+impl RelayCore {
+    /// The server at a position, dialed by what is made of how the relay dials, behind as many as there are before it. None where
+    /// there is none.
+    pub(crate) fn origins_up_to(
+        &self,
+        config: &Config,
+        position: usize,
+        dial: impl FnOnce(Arc<dyn Dial>) -> Arc<dyn Dial>,
+    ) -> Option<Vec<Arc<dyn Origin>>> {
+        let Common { rules, relays, metrics, .. } = &self.common;
+        let common = Common {
+            rules: rules.clone(),
+            relays: relays.clone(),
+            interner: Arc::default(),
+            metrics: metrics.clone(),
+            dial: dial(self.common.dial.clone()),
+            embedded: Default::default(),
+        };
+        let authorities = Arc::new(Authorities::new([].into(), position));
+        let server = server_at(config, config.origins.get(position)?, position, &authorities, &common)?;
+        let before = (0..position).map(|_| Arc::new(Missing) as Arc<dyn Origin>);
+        Some(before.chain([server]).collect())
+    }
+
+    /// Who the relay is, encoded.
+    pub(crate) fn own_node(&self, config: &Config) -> Bytes {
+        own_node(config)
+    }
+
+    /// What the relay itself may use up, as a client.
+    pub(crate) fn limits_of_one(&self) -> federation::Limits {
+        quotas::of_streams(self.limits())
+    }
+
+    /// A server is followed from now on, by what is in these scopes, and may use up so much.
+    pub(crate) fn follows(&self, federation: Arc<Federation>, limits: federation::Limits) {
+        lock(&self.following).push((federation, limits));
+    }
+
+    pub(crate) fn follows_no_more(&self, federation: &Arc<Federation>) {
+        lock(&self.following).retain(|(other, _)| !Arc::ptr_eq(other, federation));
+    }
+
+    /// It has this, in which something may be lacking; or it is not known what it has.
+    pub(crate) fn set_gathered(&self, position: usize, content: Option<(Vec<Held>, bool)>) {
+        if let Some(origin) = self.followed.get(&position) {
+            origin.set(content);
+        }
+    }
+
+    /// What is in the releases of it that are served: of each name what the candidate has, or else what is stable.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub(crate) fn served_of(
+        &self,
+        position: usize,
+    ) -> Result<BTreeMap<(TypeUrl, ResourceName), Resource<Frame>>, &'static str> {
+        let all = lock(&self.releases).clone();
+        let mut served = BTreeMap::new();
+        for releases in all.iter().filter(|releases| releases.position() == position) {
+            for (type_url, name, resource) in releases.served_content()?.iter().flat_map(|content| &content.held) {
+                served.entry((type_url.clone(), name.clone())).or_insert_with(|| resource.clone());
+            }
+        }
+        Ok(served)
+    }
+}
