@@ -70,8 +70,9 @@ pub(super) struct Whole {
 impl Said {
     fn new(resource: Resource<Frame>, name: &Name, references: &References) -> Self {
         let (needs, wishes) = references.of(name, resource.value.any());
-        // Its version is that of its content: the control plane's may change without it, and would be news.
-        Self { resource: resource.value.into_resource(None), needs, wishes }
+        // Its version is that of its content: the control plane's may change without it, and would be news. And whoever serves it lets
+        // it live on, as no heartbeat of the control plane comes to a release.
+        Self { resource: resource.value.until(None).into_resource(None), needs, wishes }
     }
 
     /// What it takes, with its name.

@@ -14,6 +14,7 @@ use xdstp_client::federation::{Dial, Dialed, Position, is_marker};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
 
+use super::lapsed::Lapsed;
 use super::streams::{OneStream, Streams};
 use crate::etcd_origin::{Key, Reader};
 use crate::keyed_origin::{Name, Read as _, shown, shown_name};
@@ -33,8 +34,8 @@ pub(super) struct Judge {
 struct Judged {
     /// Of these what came last was refused.
     refused: BTreeMap<Name, Refused>,
-    /// There were more.
-    is_over: bool,
+    /// The streams on which there were more: what these are is not known before they say all anew.
+    over: BTreeSet<usize>,
     is_news: bool,
     streams: usize,
 }
@@ -68,7 +69,7 @@ impl Judge {
         std::mem::take(&mut judged.is_news).then(|| AllRefused {
             names: judged.refused.keys().cloned().collect(),
             first: first.map(|(name, of)| format!("{}: {}", shown_name(name), of.why)),
-            is_over: judged.is_over,
+            is_over: !judged.over.is_empty(),
         })
     }
 
@@ -97,7 +98,7 @@ impl Judge {
             let has_room = judged.refused.len() < MOST || judged.refused.contains_key(&name);
             match has_room {
                 true => _ = judged.refused.insert(name, refused),
-                false => judged.is_over = true,
+                false => _ = judged.over.insert(stream),
             }
             judged.is_news = true;
             rejected(&why)
@@ -118,12 +119,12 @@ impl Judge {
         }
     }
 
-    /// A stream begins: it says anew what there is.
+    /// A stream begins, and says anew what there is; or it is there no more, and another says that.
     fn begin(&self, stream: usize) {
         let judged = &mut *lock(&self.judged);
         let before = judged.refused.len();
         judged.refused.retain(|_, of| of.stream != stream);
-        let was_over = std::mem::take(&mut judged.is_over);
+        let was_over = judged.over.remove(&stream);
         judged.is_news |= judged.refused.len() != before || was_over;
     }
 
@@ -153,11 +154,12 @@ pub(super) struct Judging {
     pub(super) dial: Arc<dyn Dial>,
     pub(super) judge: Arc<Judge>,
     pub(super) streams: Arc<Streams>,
+    pub(super) is_sotw: bool,
 }
 
 impl Dial for Judging {
     fn dial(&self, server: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
-        let reading = Reading::new(consumer, self.judge.clone(), self.streams.another());
+        let reading = Reading::new(consumer, self.judge.clone(), self.streams.another(), self.is_sotw);
         self.dial.dial(server, node, Box::new(reading))
     }
 }
@@ -168,20 +170,30 @@ struct Reading {
     judge: Arc<Judge>,
     stream: OneStream,
     number: usize,
+    is_sotw: bool,
+    lapsed: Lapsed,
 }
 
 impl Reading {
-    fn new(consumer: Box<dyn Consumer>, judge: Arc<Judge>, stream: OneStream) -> Self {
+    fn new(consumer: Box<dyn Consumer>, judge: Arc<Judge>, stream: OneStream, is_sotw: bool) -> Self {
         let number = judge.another_stream();
-        Self { consumer, judge, stream, number }
+        Self { consumer, judge, stream, number, is_sotw, lapsed: Lapsed::default() }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.judge.begin(self.number);
     }
 }
 
 impl Consumer for Reading {
     fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
         let (type_url, mut refused, mut good) = (update.type_url.clone(), Vec::new(), Vec::new());
+        let is_full_state = self.judge.rules.of(&type_url).full_state_in_sotw;
+        self.lapsed.keep(&mut update, self.is_sotw && is_full_state);
         // Where absence is no answer, silence is none either: who waits for the name goes on to wait.
-        if !self.judge.rules.of(&type_url).full_state_in_sotw {
+        if !is_full_state {
             update.missing.clear();
         }
         for came in [&mut update.changed, &mut update.repeated] {
@@ -220,6 +232,7 @@ impl Consumer for Reading {
     fn connection(&mut self, now: Instant, connection: Connection) {
         if matches!(connection, Connection::Connected) {
             self.judge.begin(self.number);
+            self.lapsed.clear();
         }
         self.stream.hears(now, &connection);
         self.consumer.connection(now, connection);
@@ -307,7 +320,7 @@ mod tests {
     fn reading() -> (Reading, Arc<Judge>, Arc<Mutex<Vec<String>>>) {
         let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
         let (judge, taken) = (Judge::new(reader), Arc::<Mutex<Vec<_>>>::default());
-        let reading = Reading::new(Box::new(All(taken.clone())), judge.clone(), Arc::<Streams>::default().another());
+        let reading = Reading::new(Box::new(All(taken.clone())), judge.clone(), Arc::<Streams>::default().another(), false);
         (reading, judge, taken)
     }
 

@@ -6,7 +6,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use xds_transport::server::Source as _;
+use xds_transport::Protocol;
 use xdstp_cache::{Interest, SubscriberId, TypeUrl};
 use xdstp_client::federation::{self, Authorities, Federation, Routes};
 
@@ -16,7 +16,7 @@ use super::judge::{AllRefused, Judge, Judging};
 use super::references::References;
 use super::standing::{Standing, Teller, Unknown};
 use super::streams::Streams;
-use crate::config::Config;
+use crate::config::{Config, OriginKind};
 use crate::error::Error;
 use crate::etcd_origin::Reader;
 use crate::file_origin::{Served, descriptors_of};
@@ -104,14 +104,16 @@ impl FollowedServer {
         let reader = Reader::new(descriptors_of(config, origin, None)?, served);
         let judge = Judge::new(reader.of(&origin.name, ""));
         let streams = Arc::<Streams>::default();
-        let dial = |dial| Arc::new(Judging { dial, judge: judge.clone(), streams: streams.clone() }) as Arc<_>;
+        let is_sotw = matches!(origin.kind, OriginKind::Server { protocol: Protocol::Sotw, .. });
+        let dial = |dial| Arc::new(Judging { dial, judge: judge.clone(), streams: streams.clone(), is_sotw }) as Arc<_>;
         let Some(origins) = core.origins_up_to(config, position, dial) else { return Ok(None) };
         let limits = core.limits_of_one();
         let federation = Federation::new(federation::Settings {
             origins,
             authorities: Arc::new(Authorities::new([].into(), position)),
             node: core.own_node(config),
-            linger: config.linger,
+            // One that has too much is asked anew on streams that say all anew.
+            linger: config.linger.min(RESTS / 2),
             limits: limits.clone(),
             interner: Arc::default(),
             last_known_good: None,
@@ -225,10 +227,12 @@ impl FollowedServer {
     fn look(&mut self, now: Instant) {
         self.looks_at = Some(now + LOOKED);
         let since = self.streams.answered_since();
-        if self.is_new || since != self.since || !self.unsaid.is_empty() {
-            self.unsaid = self.unsaid();
+        let is_another = since != self.since;
+        if is_another {
+            // What was said on those of before may be otherwise by now.
+            self.give_up();
         }
-        self.since = since;
+        (self.since, self.unsaid) = (since, self.unsaid());
         let unknown = self.unknown();
         if unknown.is_some() {
             self.give_up();
@@ -292,10 +296,10 @@ impl FollowedServer {
     }
 
     /// Of which collections it has not said what there is, on the streams that there are now. Why it does not say so is no answer.
-    fn unsaid(&mut self) -> Vec<String> {
+    fn unsaid(&self) -> Vec<String> {
         let mut all = Vec::new();
         for (type_url, id) in &self.subscribers {
-            let unanswered = self.routes.visit(*id, &mut |_, _| ());
+            let unanswered = self.routes.unanswered_collections(*id);
             let message_type = type_url.as_str().rsplit('/').next().unwrap_or_default();
             if unanswered.refused > 0 {
                 let why = self.withheld.get(type_url).map(|why| format!(": {}", shown(why))).unwrap_or_default();

@@ -617,6 +617,37 @@ fn what_nobody_could_use_is_refused_in_words_and_the_last_good_one_stays_also_ov
 }
 
 #[test]
+fn what_lives_for_a_time_is_there_until_the_control_plane_says_that_it_is_gone() {
+    for (protocol, first) in BOTH.into_iter().flat_map(|protocol| [(protocol, true), (protocol, false)]) {
+        let mut mesh = if first { Mesh::new(protocol) } else { Mesh::filled(protocol) };
+        mesh.fill();
+        let lives = |frame: Frame| frame.with_wrapper(Default::default(), Some(60 * SECOND), false);
+        mesh.put(CLUSTERS, "a", lives(eds_cluster("a", "2")));
+        mesh.put(LISTENERS, "l", lives(listener("l", "r", "2")));
+        mesh.put(ROUTES, "r", lives(frame(ROUTES, "r", "2")));
+        let client = mesh.client("canary");
+        mesh.world.advance(40 * SECOND);
+        let held = "l@2 | r@2 | a@2 b@1 | a@1 b@1";
+        assert_eq!(mesh.held(client), held, "{protocol:?} {first}");
+        let before = mesh.releases();
+        for _ in 0..20 {
+            mesh.world.advance(30 * SECOND);
+            assert_eq!((mesh.held(client).as_str(), mesh.releases()), (held, before), "{protocol:?} {first}");
+        }
+        let late = mesh.client("canary");
+        mesh.world.advance(90 * SECOND);
+        assert_eq!(mesh.held(late), held, "{protocol:?} {first}");
+        mesh.drop(CLUSTERS, "a");
+        mesh.put(CLUSTERS, "b", eds_cluster("b", "2"));
+        mesh.taken();
+        assert_eq!(mesh.held(late), "l@2 | r@2 | b@2 | a@1 b@1", "{protocol:?} {first}");
+        mesh.put(CLUSTERS, "a", lives(eds_cluster("a", "3")));
+        mesh.taken();
+        assert_eq!(mesh.held(late), "l@2 | r@2 | a@3 b@2 | a@1 b@1", "{protocol:?} {first}");
+    }
+}
+
+#[test]
 fn what_comes_again_at_another_version_is_no_release() {
     for protocol in BOTH {
         let mut mesh = Mesh::filled(protocol);
