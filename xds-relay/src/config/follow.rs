@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use xdstp_uri::ResourceName;
 
 use super::fields::FOLLOW_FIELDS;
-use super::{Origin, Rollout};
+use super::{Origin, Rollout, XdstpStreams};
 use crate::releases::{Gathered, Stages, Types};
 use crate::yaml::{self, Error};
 
@@ -20,6 +20,7 @@ const NO_COLLECTIONS: &str =
 pub(super) const NO_SERVER: &str = "only an origin with a server is followed; all that others have is known anyway";
 const NO_ROLLOUT: &str =
     "expected a rollout of old-style, or of an authority of this origin: it is followed to release what it has";
+const BY_NODE: &str = "not with xdstp: by_node: a release is the same for every node, and all names are each node's own there";
 const COLLECTIONS: &str = "expected a type, such as envoy.config.listener.v3.Listener, or an xdstp: glob";
 const OTHER_TYPE: &str =
     "expected Listeners, Clusters or ScopedRouteConfigurations: of others nobody says which there are";
@@ -83,14 +84,17 @@ impl Follow {
     }
 }
 
-/// An origin that is followed, and of which nothing is released, or not that of a collection: which, by which field, and why that is
-/// wrong.
+/// An origin that is followed and whose names are each node's own, or of which nothing is released, or not that of a collection: which, by
+/// which field, and why that is wrong.
 pub(super) fn unused(
     rollouts: &[Rollout],
     (origins, default_origin): (&[Origin], &str),
 ) -> Option<(usize, String, String)> {
     origins.iter().enumerate().find_map(|(index, origin)| {
         let follow = origin.follow.as_ref()?;
+        if origin.xdstp == XdstpStreams::ByNode {
+            return Some((index, "follow".to_owned(), BY_NODE.to_owned()));
+        }
         let is_of_it =
             |rollout: &&Rollout| rollout.origin(origins, default_origin).is_some_and(|of| of.name == origin.name);
         let released: Vec<_> = rollouts.iter().filter(is_of_it).map(|rollout| rollout.authority.as_deref()).collect();
@@ -274,6 +278,7 @@ mod tests {
         };
         let rollout = |of: &str| format!("state: {{ path: . }}\nrollout: [{{ {of} }}]");
         assert_eq!(read(&rollout("scope: old-style"), "{}"), Ok(()));
+        assert!(read(&rollout("scope: old-style"), "{}, xdstp: by_node").unwrap_err().contains(BY_NODE));
         let globs = "{ collections: ['xdstp://a/envoy.config.cluster.v3.Cluster/*'] }";
         assert_eq!(read(&rollout("scope: 'xdstp://a'"), globs), Ok(()));
         for (rollout, collections, problem) in [

@@ -119,11 +119,12 @@ impl FollowedServer {
     /// Asks for what was too much before: less may be wanted since, or more may be asked for. Whether there is any.
     fn ask_again(&mut self) -> bool {
         let unasked = std::mem::take(&mut self.unasked);
+        // What is wanted no more was not asked for either.
+        let _ = self.routes.refused();
+        *lock(&self.refused) = None;
         if unasked.is_empty() {
             return false;
         }
-        let _ = self.routes.refused();
-        *lock(&self.refused) = None;
         unasked.into_iter().for_each(|(type_url, interest)| self.subscribe(type_url, interest));
         true
     }

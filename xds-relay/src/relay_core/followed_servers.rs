@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Resource, TypeUrl};
-use xdstp_client::federation::{self, Authorities, Dial, Federation, Held, Origin};
+use xdstp_client::federation::{self, Authorities, Dial, Federation, Held, Origin, Scope};
 use xdstp_uri::ResourceName;
 
 use crate::config::Config;
@@ -64,6 +64,12 @@ impl RelayCore {
         if let Some(origin) = self.followed.get(&position) {
             origin.set(content);
         }
+    }
+
+    /// Whether what a scope has of a type is in releases of an origin that is followed, which has more than these.
+    pub(crate) fn is_gathered(&self, type_url: &TypeUrl, scope: &Scope) -> bool {
+        let all = lock(&self.releases).clone();
+        self.followed.contains_key(&scope.origin()) && all.iter().any(|releases| releases.have(type_url, scope))
     }
 
     /// What is in the releases of it that are served: of each name what the candidate has, or else what is stable.

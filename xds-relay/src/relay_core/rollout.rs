@@ -275,6 +275,13 @@ impl Releases {
         Ok(named.filter_map(|release| state.contents.get(&release).cloned()).collect())
     }
 
+    /// How many names clients ask for that their release does not have, if the origin is followed: it may have them all the same.
+    pub(crate) fn denied(&self) -> Option<usize> {
+        self.followed.as_ref()?;
+        let candidate = lock(&self.served).candidate.as_ref().map(|(_, track)| track.clone());
+        Some(candidate.iter().chain([&self.stable]).map(|track| track.denied()).sum())
+    }
+
     /// Which of the relay's origins they are of.
     pub(crate) fn position(&self) -> usize {
         self.position

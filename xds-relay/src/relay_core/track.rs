@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
 use bytes::Bytes;
-use xds_transport::TypeRules;
+use xds_transport::{Frame, TypeRules};
+use xdstp_cache::Stored;
 use xdstp_client::federation::{Held, NodeGroup, Origin as _, Scope, ScopeKey, SnapshotOrigin, Speaker};
 
 use crate::lock::lock;
@@ -27,6 +28,15 @@ impl Track {
     /// It has this from now on: who is on it is told what is otherwise.
     pub(crate) fn set(&self, content: Vec<Held>, now: Instant) {
         self.content.set(content, now);
+    }
+
+    /// How many names are asked for on it, as such, that it does not have.
+    pub(crate) fn denied(&self) -> usize {
+        let scopes: Vec<_> = lock(&self.scopes).values().filter_map(Weak::upgrade).collect();
+        let is_denied = |stored: Stored<'_, Frame>| stored.watchers > 0 && stored.resource.is_none();
+        let mut denied = 0;
+        scopes.iter().for_each(|scope| scope.visit_stored(is_denied, |is| denied += usize::from(is)));
+        denied
     }
 
     /// Where those are served on it who would be served from a scope of the origin.

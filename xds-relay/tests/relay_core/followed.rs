@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prost::Message as _;
 use xds_relay::admin::Readiness;
-use xds_relay::api::OriginState;
+use xds_relay::api::{ExplainQuery, OriginState};
 use xds_relay::config::Rollout;
 use xds_relay::releases::{Act, By, Order, Progress, Release, Stage, Stages, Transition, Who};
 use xds_relay::state::Memory;
@@ -24,7 +24,7 @@ const MANAGER: &str =
 const SILENCE: Duration = Duration::from_secs(16);
 /// After which what is new is taken.
 const TAKEN: Duration = Duration::from_secs(5);
-const HOLD: Duration = Duration::from_secs(3600);
+const HOLD: Duration = Duration::from_secs(1200);
 
 fn text(protocol: Protocol) -> String {
     let protocol = if protocol == DELTA { "delta" } else { "sotw" };
@@ -509,6 +509,27 @@ fn with_the_control_plane_dead_what_is_stable_is_served_and_orders_are_done() {
 }
 
 #[test]
+fn without_the_control_plane_nobody_more_gets_a_candidate_but_by_an_order() {
+    for (protocol, is_ordered) in BOTH.into_iter().flat_map(|protocol| [(protocol, false), (protocol, true)]) {
+        let mut mesh = Mesh::filled(protocol);
+        let other = mesh.client("other");
+        mesh.put(CLUSTERS, "a2", eds_cluster("a2", "1"));
+        mesh.put(ENDPOINTS, "a2", frame(ENDPOINTS, "a2", "1"));
+        mesh.taken();
+        mesh.world.set_up(0, false);
+        mesh.world.advance(HOLD + 60 * SECOND);
+        assert_eq!(mesh.held(other), "l@1 | r@1 | a@1 b@1 | a@1 a2@1 b@1", "{protocol:?}");
+        if is_ordered {
+            assert_eq!(mesh.order(Act::Stage { at: 1 }), Transition::InStage(1));
+            assert!(mesh.held(other).starts_with("l@1 | r@1 | a@1 a2@1 b@1"), "{protocol:?}");
+        }
+        mesh.world.set_up(0, true);
+        mesh.world.advance(60 * SECOND);
+        assert_eq!(mesh.held(other), "l@1 | r@1 | a@1 a2@1 b@1 | a@1 a2@1 b@1", "{protocol:?}");
+    }
+}
+
+#[test]
 fn a_control_plane_that_lost_what_it_had_takes_nothing_away() {
     for protocol in BOTH {
         let mut mesh = Mesh::new(protocol);
@@ -762,8 +783,9 @@ fn a_stream_that_is_lost_for_a_moment_begins_no_stage_anew() {
 }
 
 #[test]
-fn with_all_control_planes_away_stages_go_on_and_a_candidate_that_is_refused_halts_also_if_who_published_is_gone() {
-    for (protocol, is_gone) in BOTH.into_iter().flat_map(|protocol| [(protocol, false), (protocol, true)]) {
+fn with_all_control_planes_away_a_candidate_stays_in_its_stage_and_halts_if_it_is_refused_also_if_who_published_is_gone() {
+    let cases = BOTH.into_iter().flat_map(|protocol| [(protocol, false), (protocol, true)]);
+    for ((protocol, is_gone), refuses) in cases.flat_map(|case| [(case, false), (case, true)]) {
         let (mut relays, canaries, others) = with_candidate(protocol, 300);
         let first = relays.publisher();
         (0..2).for_each(|origin| relays.world.set_up(origin, false));
@@ -778,11 +800,24 @@ fn with_all_control_planes_away_stages_go_on_and_a_candidate_that_is_refused_hal
         }
         let publisher = relays.control(left).publisher();
         assert_eq!(relays.world.relays[left].core.instance(), format!("{:016x}", publisher.unwrap().instance.0));
-        relays.world.clients[others[left]].refuses = true;
+        // Nobody could have the endpoints of what is new.
         relays.advance(320);
-        let (control, candidate) = (relays.control(left), relays.control(left).candidate().cloned().unwrap());
-        assert_eq!((control.publisher(), candidate.stage), (publisher, 1), "{protocol:?} {is_gone}");
-        assert!(matches!(candidate.progress, Progress::Halted(_)), "{protocol:?} {is_gone}: {candidate:?}");
+        let candidate = |relays: &Replicas| relays.control(left).candidate().cloned().unwrap();
+        let (control, stays) = (relays.control(left), candidate(&relays));
+        assert_eq!((control.publisher(), stays.stage, stays.progress), (publisher, 0, Progress::Open), "{protocol:?}");
+        if refuses {
+            let node = Node { id: "late".into(), cluster: "canary".into(), ..Node::default() };
+            let late = relays.world.client_with(left, DELTA, &node);
+            relays.world.clients[late].refuses = true;
+            relays.world.subscribe(late, CLUSTERS, &["*"]);
+            relays.advance(20);
+            let halts = candidate(&relays);
+            assert!(matches!(halts.progress, Progress::Halted(_)), "{protocol:?} {is_gone}: {halts:?}");
+        } else {
+            relays.world.set_up(left, true);
+            relays.advance(40);
+            assert_eq!(candidate(&relays).stage, 1, "{protocol:?} {is_gone}");
+        }
     }
 }
 
@@ -868,4 +903,29 @@ fn one_that_is_to_be_asked_for_more_than_may_be_is_said_to_be_and_nothing_of_it_
         assert!(mesh.releases().0.is_some(), "{protocol:?}");
         assert_eq!(mesh.trouble(), "", "{protocol:?}");
     }
+}
+
+#[test]
+fn names_that_clients_ask_for_and_that_are_in_no_release_are_counted_and_said_to_be_in_none() {
+    let mut mesh = Mesh::filled(DELTA);
+    let denied = |mesh: &Mesh| mesh.world.counted(0, "release_denied_names{scope=\"old-style\"}");
+    let client = mesh.client("web");
+    mesh.world.unsubscribe(client, ROUTES, &["r2"]);
+    mesh.world.settle();
+    assert_eq!(denied(&mesh), 0);
+    // That there is no such Cluster the control plane did not say.
+    mesh.world.subscribe(client, CLUSTERS, &["by-name"]);
+    mesh.world.subscribe(client, ROUTES, &["elsewhere"]);
+    mesh.world.subscribe(client, ENDPOINTS, &["none"]);
+    mesh.world.settle();
+    assert_eq!(denied(&mesh), 2);
+    let core = mesh.world.relays[0].core.clone();
+    let id = core.clients(&Default::default(), mesh.world.now).clients[0].id;
+    let query = ExplainQuery { type_url: Some(CLUSTERS.into()), name: Some("by-name".into()) };
+    let why = core.client(id, &query, mesh.world.now).unwrap().explained.unwrap().reasons.join(" ");
+    assert!(why.contains("It is in no release that the client is served"), "{why}");
+    mesh.put(CLUSTERS, "by-name", frame(CLUSTERS, "by-name", "1"));
+    mesh.taken();
+    assert_eq!(mesh.order(Act::Stage { at: 2 }), Transition::Promoted);
+    assert_eq!(denied(&mesh), 1);
 }
