@@ -12,6 +12,7 @@ mod asking;
 mod following;
 mod gathered;
 mod judge;
+mod lacking;
 mod lapsed;
 mod references;
 mod server;

@@ -183,13 +183,8 @@ impl Gathered {
     }
 
     /// Whether it is known whether there is such a resource.
-    fn is_known(&self, name: &Name) -> bool {
+    pub(super) fn is_known(&self, name: &Name) -> bool {
         self.said.contains_key(name) || self.absent.contains(name)
-    }
-
-    /// Whether something that is there needs a name of which nothing is known.
-    pub(super) fn waits(&self) -> bool {
-        self.said.values().any(|said| self.late(said).is_some())
     }
 
     /// All names that something that is there refers to and of which nothing is known, each with one that refers to it: also those that
@@ -209,7 +204,6 @@ impl Gathered {
         self.references.is_released(name)
     }
 
-    #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.said.is_empty()
     }

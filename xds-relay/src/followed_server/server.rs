@@ -13,6 +13,7 @@ use xdstp_client::federation::{self, Authorities, Federation, Routes};
 use super::asking::{self, Itself};
 use super::gathered::Gathered;
 use super::judge::{AllRefused, Judge, Judging};
+use super::lacking::{Lacking, Used};
 use super::references::References;
 use super::standing::{Standing, Teller, Unknown};
 use super::streams::Streams;
@@ -25,7 +26,7 @@ use crate::lock::lock;
 use crate::relay_core::RelayCore;
 
 /// For how long names are waited for once all collections are known, before what refers to them is left out that is new: also where they
-/// are known from an earlier stream, which may say otherwise by now.
+/// are known from an earlier stream, which may say otherwise by now; and where nothing is served, clients come back meanwhile.
 const SETTLE: Duration = Duration::from_secs(5);
 /// For how long names are waited for, and what is refused, where nothing is served that could stand in for it.
 const FIRST: Duration = Duration::from_secs(60);
@@ -67,8 +68,8 @@ pub struct FollowedServer {
     since: Option<Instant>,
     /// Since when all collections are known, on these streams.
     whole_since: Option<Instant>,
-    /// What there is was never given.
-    is_first: bool,
+    /// What clients use that is not there, while nothing is served.
+    used: Used,
     /// What there is was given.
     is_given: bool,
     /// Something may be lacking in that, and nothing was served that could have stood in for it.
@@ -149,7 +150,7 @@ impl FollowedServer {
             unsaid: Vec::new(),
             since: None,
             whole_since: None,
-            is_first: true,
+            used: Used::default(),
             is_given: false,
             may_lack: false,
             waits: (0, None),
@@ -254,21 +255,21 @@ impl FollowedServer {
         let (core, position) = (&self.core, self.position);
         // Where nothing is served, all clients would lose what is not in it.
         let is_first = !core.serves_releases_of(position);
-        let open = if is_first { self.gathered.open() } else { BTreeMap::new() };
-        let may_lack =
-            !open.is_empty() || is_first && self.all_refused.names.iter().any(|name| self.gathered.is_released(name));
+        let mut lacking = Lacking::default();
+        if is_first {
+            lacking = Lacking::of((core, position), &self.gathered, &self.all_refused, &mut self.used, now);
+        }
+        let may_lack = lacking.is_any();
         let settles_at = since + if may_lack { FIRST } else { SETTLE };
-        // At first there is nothing that may be of an earlier stream.
-        let is_at_once = self.is_first && !may_lack && !self.gathered.waits();
-        if !self.is_given && now < settles_at && !is_at_once {
-            self.waits = in_words(&open, "; nothing is released before that is known, or somebody has it go on");
+        if !self.is_given && now < settles_at {
+            self.waits = lacking.in_words();
             self.looks_at = self.looks_at.map(|at| at.min(settles_at));
             return;
         }
         self.is_new = false;
         let whole = self.gathered.whole(self.all_refused.names.iter(), || core.served_of(position));
         let lacks = if whole.lacks { "; nothing is released before it is known what is served" } else { "" };
-        self.waits = in_words(if is_first { &open } else { &whole.waits }, lacks);
+        self.waits = if is_first { lacking.in_words() } else { in_words(&whole.waits, lacks) };
         self.again_at = (self.waits.0 > 0 || whole.lacks).then(|| now + LOOKED_AGAIN);
         if whole.lacks {
             return;
@@ -277,7 +278,7 @@ impl FollowedServer {
         if self.gathered.release(whole) || !self.is_given || !is_as_good {
             core.set_gathered(position, Some((self.gathered.released(), may_lack)));
         }
-        (self.is_first, self.is_given) = (false, true);
+        self.is_given = true;
     }
 
     /// Why it is not known what there is.

@@ -1,16 +1,17 @@
 //! What servers that are followed have of the relay.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use xds_transport::Frame;
-use xdstp_cache::{Resource, TypeUrl};
+use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
 use xdstp_client::federation::{self, Authorities, Dial, Federation, Held, Origin, Scope};
 use xdstp_uri::ResourceName;
 
 use crate::config::Config;
 use crate::lock::lock;
+use crate::relay_core::client_look::parts;
 use crate::relay_core::configured::{Common, Missing, server_at};
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::own_node::own_node;
@@ -70,6 +71,34 @@ impl RelayCore {
     pub(crate) fn is_gathered(&self, type_url: &TypeUrl, scope: &Scope) -> bool {
         let all = lock(&self.releases).clone();
         self.followed.contains_key(&scope.origin()) && all.iter().any(|releases| releases.have(type_url, scope))
+    }
+
+    /// The names of it that are `meant`, and that clients ask for, as such, or that are known from before a restart.
+    #[cfg(feature = "file-origin")]
+    pub(crate) fn used_of(
+        &self,
+        position: usize,
+        is_meant: &dyn Fn(&(TypeUrl, ResourceName)) -> bool,
+    ) -> BTreeSet<(TypeUrl, ResourceName)> {
+        let mut names = BTreeSet::new();
+        self.visit_streams(None, |_, stream| {
+            let of_it = parts(stream).into_iter().filter(|(_, scope, _)| scope.origin() == position);
+            for (type_url, scope, part) in of_it.filter(|(type_url, scope, _)| self.is_gathered(type_url, scope)) {
+                let asked = scope.interests(part).into_iter().filter_map(|interest| match interest {
+                    Interest::Name(name) if !name.is_glob() => Some((type_url.clone(), name)),
+                    _ => None,
+                });
+                names.extend(asked.filter(is_meant));
+            }
+            true
+        });
+        let is_stale = |stored: Stored<'_, Frame>| {
+            (stored.stale && stored.resource.is_some()).then(|| (stored.type_url.clone(), stored.name.clone()))
+        };
+        for scope in self.all_scopes().into_iter().filter(|scope| scope.origin() == position) {
+            scope.visit_stored(is_stale, |name| names.extend(name.filter(is_meant)));
+        }
+        names
     }
 
     /// What is in the releases of it that are served: of each name what the candidate has, or else what is stable.

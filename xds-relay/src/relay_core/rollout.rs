@@ -19,6 +19,7 @@ use crate::relay_core::followed_origin::FollowedOrigin;
 use crate::relay_core::rollout::checking::LastChecked;
 use crate::relay_core::rollout::copy::Copy;
 use crate::relay_core::rollout::health::{Health, Heard};
+use crate::relay_core::rollout::served_types::ServedTypes;
 use crate::relay_core::rollout::served_content::Content;
 use crate::relay_core::rollout::tally::Tallies;
 use crate::relay_core::rollout::turn::MyTurn;
@@ -35,6 +36,7 @@ mod health;
 mod looking;
 mod publishing;
 mod served_content;
+mod served_types;
 mod showing;
 mod tally;
 mod turn;
@@ -45,6 +47,7 @@ pub(crate) use health::ClientName;
 /// The releases of a scope, as they are served.
 pub(crate) struct Releases {
     pub(crate) rollout: Rollout,
+    types: ServedTypes,
     /// Which of the relay's origins it is.
     position: usize,
     origin: Arc<dyn Origin>,
@@ -192,6 +195,7 @@ impl Releases {
         if turns.are_shared() {
             stored.share(&rollout.stages);
         }
+        let types = ServedTypes::new(rollout.types, stored.control().stable().is_some() || stored.is_recalled());
         let settling = Settling::new(rollout.settle);
         let state = State {
             stored,
@@ -214,6 +218,7 @@ impl Releases {
             (Mutex::new(state), Mutex::default(), AtomicUsize::new(0), AtomicBool::new(false));
         Ok(Self {
             rollout,
+            types,
             position,
             origin,
             followed,
@@ -235,7 +240,7 @@ impl Releases {
     /// Whether what a scope has of a type is in releases.
     pub(crate) fn have(&self, type_url: &TypeUrl, scope: &Scope) -> bool {
         let is_own = scope.origin() == self.position && scope.key.authority() == self.rollout.authority.as_deref();
-        is_own && self.rollout.types.contains(type_url)
+        is_own && self.types.contain(type_url)
     }
 
     /// Where somebody is served what would be from a scope, who is served that release.
@@ -336,6 +341,11 @@ impl Releases {
         lock(&self.served).reader.clone()
     }
 
+    /// Whether other types are served from releases since this was asked last.
+    pub(crate) fn have_more_types(&self) -> bool {
+        self.types.are_more()
+    }
+
     /// Whether some may be served another release since this was asked last.
     pub(crate) fn have_changed(&self) -> bool {
         self.has_changed.swap(false, Ordering::AcqRel)
@@ -358,7 +368,7 @@ impl Releases {
         names: &[ResourceName],
     ) {
         let Served { control, heard, .. } = &mut *lock(&self.served);
-        if of.is_none() || !self.rollout.types.contains(type_url) {
+        if of.is_none() || !self.types.contain(type_url) {
             return;
         }
         if of == control.candidate().map(|candidate| candidate.release) {

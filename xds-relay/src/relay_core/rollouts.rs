@@ -258,6 +258,7 @@ impl RelayCore {
         let releases = lock(&self.releases).clone();
         // Of each: it has changed for all who look.
         let changed = releases.iter().filter(|releases| releases.have_changed()).count();
+        let all = releases.iter().filter(|releases| releases.have_more_types()).count() > 0 || all;
         if changed == 0 && !all {
             return;
         }

@@ -144,12 +144,20 @@ impl Mesh {
 
     /// As an Envoy asks, that knows these names.
     fn client(&mut self, cluster: &str) -> usize {
+        let client = self.early(cluster);
+        self.world.subscribe(client, ROUTES, &["r2"]);
+        self.world.settle();
+        client
+    }
+
+    /// The same of one that knows only what there is before the first release.
+    fn early(&mut self, cluster: &str) -> usize {
         let node = Node { id: "n".into(), cluster: cluster.into(), ..Node::default() };
         let client = self.world.client_with(0, DELTA, &node);
         for of in [LISTENERS, CLUSTERS] {
             self.world.subscribe(client, of, &["*"]);
         }
-        self.world.subscribe(client, ROUTES, &["r", "r2"]);
+        self.world.subscribe(client, ROUTES, &["r"]);
         self.world.subscribe(client, ENDPOINTS, &["a", "b", "a2"]);
         self.world.settle();
         client
@@ -181,7 +189,7 @@ impl Mesh {
     fn trouble(&self) -> String {
         let status = self.world.relays[0].core.status(self.world.now).origins.remove(0);
         let is_down = status.state == OriginState::Down;
-        if is_down { status.last_error.unwrap() } else { status.hint.unwrap_or_default() }
+        if is_down { status.last_error.or(status.hint).unwrap() } else { status.hint.unwrap_or_default() }
     }
 }
 
@@ -194,7 +202,7 @@ fn the_first_release_is_all_that_there_is_and_what_is_in_none_is_asked_for_as_cl
         assert!(matches!(mesh.world.relays[0].core.readiness(), Readiness::NotReady(_)));
         mesh.fill();
         mesh.put(EXTENSIONS, "filter", frame(EXTENSIONS, "filter", "1"));
-        let client = mesh.client("web");
+        let client = mesh.early("web");
         mesh.world.advance(2 * SILENCE);
         assert_eq!(mesh.held(client), STABLE);
         assert_eq!((mesh.trouble(), mesh.world.relays[0].core.readiness()), (String::new(), Readiness::Ready));
@@ -317,7 +325,7 @@ fn before_the_first_release_what_is_lacking_is_waited_for_and_then_somebody_says
         BOTH.into_iter().flat_map(|protocol| ["nowhere", "wished", "r"].map(|what| (protocol, what)))
     {
         let mut mesh = lacking(protocol, what);
-        let client = mesh.client("web");
+        let client = mesh.early("web");
         mesh.world.advance(50 * SECOND);
         let core = mesh.world.relays[0].core.clone();
         let is_held = |mesh: &Mesh, context: &str| {
@@ -334,7 +342,7 @@ fn before_the_first_release_what_is_lacking_is_waited_for_and_then_somebody_says
         let Progress::Halted(said) = &candidate.progress else { panic!("{candidate:?}") };
         assert_eq!(said.why, "it is the first, and may lack what clients hold");
         mesh.restart();
-        let client = mesh.client("web");
+        let client = mesh.early("web");
         mesh.world.advance(200 * SECOND);
         assert_eq!(mesh.releases(), (None, Some(candidate.release)), "{protocol:?} {what}");
         assert_eq!(mesh.order(Act::Stage { at: 0 }), Transition::Promoted);
@@ -357,7 +365,7 @@ fn a_first_release_that_waited_for_what_was_lacking_is_stable_as_soon_as_nothing
         .flat_map(|(protocol, what)| [10, 300].map(|late| (protocol, what, late)))
     {
         let mut mesh = lacking(protocol, what);
-        let client = mesh.client("web");
+        let client = mesh.early("web");
         mesh.world.advance(30 * SECOND + late * SECOND);
         assert_eq!(mesh.releases().0, None);
         match what {
@@ -372,6 +380,41 @@ fn a_first_release_that_waited_for_what_was_lacking_is_stable_as_soon_as_nothing
         let routes = if what == "nowhere" { "nowhere@1 r@1".to_owned() } else { routes };
         assert_eq!(released, format!("{listeners} | {routes} | a@1 b@1"), "{protocol:?} {what} {late}");
         assert_eq!((mesh.trouble(), mesh.releases().1), (String::new(), None));
+    }
+}
+
+#[test]
+fn before_the_first_release_what_clients_ask_for_and_nothing_brings_is_waited_for() {
+    for (protocol, late) in BOTH.into_iter().flat_map(|protocol| [20, 300].map(|late| (protocol, late))) {
+        let mut mesh = Mesh::new(protocol);
+        mesh.fill();
+        // As for an Envoy whose bootstrap has a Listener, or for gRPC.
+        let client = mesh.early("web");
+        mesh.world.subscribe(client, ROUTES, &["of-bootstrap"]);
+        mesh.world.subscribe(client, CLUSTERS, &["by-name"]);
+        mesh.world.advance(30 * SECOND + late * SECOND);
+        assert!(mesh.held(client).starts_with(" |  |  | "), "{protocol:?} {}", mesh.held(client));
+        assert!(mesh.trouble().contains("`by-name`, which clients ask for"), "{}", mesh.trouble());
+        assert!(mesh.releases().0.is_none() && mesh.releases().1.is_some() == (late > 60), "{protocol:?} {late}");
+        mesh.put(CLUSTERS, "by-name", frame(CLUSTERS, "by-name", "1"));
+        mesh.world.unsubscribe(client, ROUTES, &["of-bootstrap"]);
+        mesh.world.advance(2 * SILENCE);
+        assert!(mesh.held(client).starts_with("l@1 | r@1 | a@1 b@1 by-name@1 | "), "{protocol:?} {}", mesh.held(client));
+        assert_eq!((mesh.trouble(), mesh.releases().1), (String::new(), None));
+    }
+}
+
+#[test]
+fn a_control_plane_that_has_nothing_at_all_gives_no_first_release() {
+    for protocol in BOTH {
+        let mut mesh = Mesh::new(protocol);
+        let client = mesh.early("web");
+        mesh.world.advance(200 * SECOND);
+        assert_eq!(mesh.releases().0, None);
+        assert!(mesh.trouble().contains("any resource at all"), "{}", mesh.trouble());
+        mesh.fill();
+        mesh.world.advance(2 * SILENCE);
+        assert_eq!((mesh.held(client).as_str(), mesh.trouble().as_str()), (STABLE, ""), "{protocol:?}");
     }
 }
 
@@ -530,6 +573,43 @@ fn without_the_control_plane_nobody_more_gets_a_candidate_but_by_an_order() {
 }
 
 #[test]
+fn what_is_followed_in_addition_is_served_as_before_until_a_release_with_it_is_stable() {
+    for (protocol, is_away) in BOTH.into_iter().flat_map(|protocol| [(protocol, false), (protocol, true)]) {
+        let less = text(protocol).replace("{}", "{ collections: [envoy.config.listener.v3.Listener] }");
+        let mut mesh = Mesh::of(protocol, &less, 1);
+        mesh.fill();
+        mesh.world.advance(2 * SILENCE);
+        assert_eq!(mesh.releases().1, None);
+        mesh.restart();
+        let [canary, other] = ["canary", "other"].map(|cluster| mesh.early(cluster));
+        mesh.world.advance(2 * SILENCE);
+        for client in [canary, other] {
+            assert_eq!(mesh.held(client), STABLE, "{protocol:?}");
+        }
+        assert!(mesh.releases().1.is_some());
+        mesh.put(CLUSTERS, "a", eds_cluster("a", "2"));
+        mesh.taken();
+        let both = "l@1 | r@1 | a@2 b@1 | a@1 b@1";
+        assert_eq!([canary, other].map(|client| mesh.held(client)), [both, both], "it is in no release yet");
+        [canary, other].iter().for_each(|client| _ = mesh.world.told(*client));
+        if is_away {
+            mesh.world.set_up(0, false);
+        }
+        assert_eq!(mesh.order(Act::Stage { at: 2 }), Transition::Promoted);
+        mesh.world.advance(60 * SECOND);
+        mesh.world.set_up(0, true);
+        mesh.world.advance(60 * SECOND);
+        for client in [canary, other] {
+            assert_eq!((mesh.held(client).as_str(), mesh.world.told(client).join(" ").contains('-')), (both, false));
+        }
+        mesh.put(CLUSTERS, "a", eds_cluster("a", "3"));
+        mesh.taken();
+        let held = [canary, other].map(|client| mesh.held(client));
+        assert_eq!(held, ["l@1 | r@1 | a@3 b@1 | a@1 b@1", both], "{protocol:?}");
+    }
+}
+
+#[test]
 fn a_control_plane_that_lost_what_it_had_takes_nothing_away() {
     for protocol in BOTH {
         let mut mesh = Mesh::new(protocol);
@@ -567,7 +647,7 @@ fn what_is_cut_short_is_never_taken_for_all_there_is() {
         }
         // A message at a time, and its stream ends after the first of them, again and again.
         mesh.world.origins[0].pace = 3 * SECOND;
-        let client = mesh.client("canary");
+        let client = mesh.early("canary");
         let whole = "l@1 | r@1 | a@1 b@1 x0@1 x1@1 x2@1 x3@1 x4@1";
         let stable = "l@1 | r@1 | a@1 b@1";
         let is_good = |mesh: &Mesh| {
@@ -646,7 +726,7 @@ fn what_lives_for_a_time_is_there_until_the_control_plane_says_that_it_is_gone()
         mesh.put(CLUSTERS, "a", lives(eds_cluster("a", "2")));
         mesh.put(LISTENERS, "l", lives(listener("l", "r", "2")));
         mesh.put(ROUTES, "r", lives(frame(ROUTES, "r", "2")));
-        let client = mesh.client("canary");
+        let client = mesh.early("canary");
         mesh.world.advance(40 * SECOND);
         let held = "l@2 | r@2 | a@2 b@1 | a@1 b@1";
         assert_eq!(mesh.held(client), held, "{protocol:?} {first}");
@@ -655,7 +735,7 @@ fn what_lives_for_a_time_is_there_until_the_control_plane_says_that_it_is_gone()
             mesh.world.advance(30 * SECOND);
             assert_eq!((mesh.held(client).as_str(), mesh.releases()), (held, before), "{protocol:?} {first}");
         }
-        let late = mesh.client("canary");
+        let late = mesh.early("canary");
         mesh.world.advance(90 * SECOND);
         assert_eq!(mesh.held(late), held, "{protocol:?} {first}");
         mesh.drop(CLUSTERS, "a");

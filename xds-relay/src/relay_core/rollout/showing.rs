@@ -60,6 +60,9 @@ impl Releases {
                     (release, track, content)
                 }));
             }
+            if let Some(stable) = &stable {
+                self.types.shown(stable, candidate.iter().flatten().map(|(_, _, content)| &**content).next().unwrap_or(&[]));
+            }
             let shown = state.shown;
             let told = Told {
                 mark: state.stored.mark(),
