@@ -20,7 +20,8 @@ const NO_COLLECTIONS: &str =
 pub(super) const NO_SERVER: &str = "only an origin with a server is followed; all that others have is known anyway";
 const NO_ROLLOUT: &str =
     "expected a rollout of old-style, or of an authority of this origin: it is followed to release what it has";
-const BY_NODE: &str = "not with xdstp: by_node: a release is the same for every node, and all names are each node's own there";
+const BY_NODE: &str =
+    "not with xdstp: by_node: a release is the same for every node, and all names are each node's own there";
 const COLLECTIONS: &str = "expected a type, such as envoy.config.listener.v3.Listener, or an xdstp: glob";
 const OTHER_TYPE: &str =
     "expected Listeners, Clusters or ScopedRouteConfigurations: of others nobody says which there are";

@@ -214,14 +214,14 @@ impl Gathered {
         self.is_over.then(|| format!("it has more than {resources} resources or {} MiB of them", bytes >> 20))
     }
 
-    /// All that is there with what it needs; what waits, and what is refused that never was good on this run, is as it was, or else as
-    /// it is `served`.
+    /// All that is there with what it needs; what waits, and what is refused that never was good on this run, is as it is `served`: what was
+    /// gathered before may be what somebody rolled back.
     pub(super) fn whole<'a>(
         &self,
         refused: impl Iterator<Item = &'a Name>,
         served: impl Fn() -> Result<BTreeMap<Name, Resource<Frame>>, &'static str>,
     ) -> Whole {
-        let mut former = Former { before: &self.before, references: &self.references, served: &served, read: None };
+        let mut former = Former { references: &self.references, served: &served, read: None };
         let mut whole = Whole::default();
         // What is referred to by name is there with what refers to it.
         for (name, said) in self.said.iter().filter(|(name, _)| !self.named.contains(name)) {
@@ -283,9 +283,8 @@ impl Gathered {
     }
 }
 
-/// What there was.
+/// What is served.
 struct Former<'a> {
-    before: &'a All,
     references: &'a References,
     served: &'a dyn Fn() -> Result<BTreeMap<Name, Resource<Frame>>, &'static str>,
     /// What is served, once it was needed.
@@ -294,9 +293,6 @@ struct Former<'a> {
 
 impl Former<'_> {
     fn of(&mut self, name: &Name) -> Option<Arc<Said>> {
-        if let Some(before) = self.before.get(name) {
-            return Some(before.clone());
-        }
         let served = self.read.get_or_insert_with(|| (self.served)());
         let resource = served.as_ref().ok()?.get(name)?.clone();
         Some(Arc::new(Said::new(resource, name, self.references)))
@@ -319,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_for_what_is_refused_is_what_was_released_or_else_what_is_served_if_that_is_known() {
+    fn what_stands_in_for_what_is_refused_is_what_is_served_if_that_is_known() {
         let mut gathered = Gathered::new(References::default());
         gathered.put(name("a"), resource(b"1"));
         let whole = gathered.whole(std::iter::empty(), || panic!("nothing is lacking"));
@@ -331,7 +327,7 @@ mod tests {
         let is = |whole: &Whole, text: &str| {
             whole.all.get(&name(text)).map(|said| said.resource.value.any().last().copied().unwrap())
         };
-        assert_eq!(["a", "b", "c"].map(|text| is(&whole, text)), [Some(b'1'), Some(b'0'), None]);
+        assert_eq!(["a", "b", "c"].map(|text| is(&whole, text)), [Some(b'0'), Some(b'0'), None]);
         assert!(!whole.lacks);
         assert!(gathered.whole(refused.iter(), || Err("it cannot be read")).lacks);
         let whole = gathered.whole(refused.iter(), served);

@@ -93,16 +93,36 @@ impl Judge {
             return Err(rejected(&of.why));
         }
         self.read(type_url, changed).map_err(|why| {
-            let judged = &mut *lock(&self.judged);
-            let refused = Refused { stream, digest, why: shown(&why) };
-            let has_room = judged.refused.len() < MOST || judged.refused.contains_key(&name);
-            match has_room {
-                true => _ = judged.refused.insert(name, refused),
-                false => _ = judged.over.insert(stream),
-            }
-            judged.is_news = true;
+            self.refuse(name, Refused { stream, digest, why: shown(&why) });
             rejected(&why)
         })
+    }
+
+    fn refuse(&self, name: Name, refused: Refused) {
+        let judged = &mut *lock(&self.judged);
+        let stream = refused.stream;
+        if judged.refused.get(&name).is_some_and(|of| (&of.why, of.stream) == (&refused.why, stream)) {
+            return;
+        }
+        let has_room = judged.refused.len() < MOST || judged.refused.contains_key(&name);
+        match has_room {
+            true => _ = judged.refused.insert(name, refused),
+            false => _ = judged.over.insert(stream),
+        }
+        judged.is_news = true;
+    }
+
+    /// Others refused these, who could not read them or may not have them. What has no name is nobody's.
+    fn are_refused(&self, stream: usize, type_url: &TypeUrl, all: &[Rejected]) {
+        for of in all {
+            if let Ok(name) = of.name.parse::<ResourceName>()
+                && !is_marker(&name)
+                && !of.name.starts_with('#')
+            {
+                // Not by its content: what comes is read anew.
+                self.refuse((type_url.clone(), name), Refused { stream, digest: 0, why: shown(&of.reason) });
+            }
+        }
     }
 
     fn read(&self, type_url: &TypeUrl, changed: &Changed) -> Result<(), String> {
@@ -209,6 +229,7 @@ impl Consumer for Reading {
             });
         }
         good.extend(update.removed.iter().map(|name| (type_url.clone(), name.clone())));
+        self.judge.are_refused(self.number, &type_url, &update.rejected);
         let verdict = self.consumer.update(now, update);
         let mut reasons = match verdict {
             Verdict::Accept => Vec::new(),
@@ -217,6 +238,7 @@ impl Consumer for Reading {
         // Whoever hears of it finds the good one there.
         let is_taken = |(_, name): &&Name| !reasons.iter().any(|of| of.name == name.as_str());
         self.judge.are_over(good.iter().filter(is_taken));
+        self.judge.are_refused(self.number, &type_url, &reasons);
         reasons.append(&mut refused);
         if reasons.is_empty() { Verdict::Accept } else { Verdict::Reject { reasons } }
     }
@@ -320,7 +342,8 @@ mod tests {
     fn reading() -> (Reading, Arc<Judge>, Arc<Mutex<Vec<String>>>) {
         let reader = Reader::new(Descriptors::built_in().unwrap(), Served::default());
         let (judge, taken) = (Judge::new(reader), Arc::<Mutex<Vec<_>>>::default());
-        let reading = Reading::new(Box::new(All(taken.clone())), judge.clone(), Arc::<Streams>::default().another(), false);
+        let reading =
+            Reading::new(Box::new(All(taken.clone())), judge.clone(), Arc::<Streams>::default().another(), false);
         (reading, judge, taken)
     }
 
@@ -375,6 +398,21 @@ mod tests {
         reading.connection(Instant::now(), Connection::Connected);
         let news = judge.news().unwrap();
         assert_eq!((news.names.len(), news.is_over), (0, false));
+    }
+
+    #[test]
+    fn what_could_not_be_read_at_all_is_refused_by_its_name_until_it_is_good() {
+        let (mut reading, judge, _) = reading();
+        let mut came = update(&[("a", b"\x0a\x01a")]);
+        came.rejected = vec![Rejected::new("b", "without content"), Rejected::new("#2", "without a name")];
+        reading.update(Instant::now(), came.clone());
+        let news = judge.news().unwrap();
+        let why = "envoy.config.cluster.v3.Cluster `b`: without content";
+        assert_eq!((news.names.len(), news.first.as_deref()), (1, Some(why)));
+        reading.update(Instant::now(), came);
+        assert_eq!(refused(&judge), None, "it is no news again");
+        reading.update(Instant::now(), update(&[("b", b"\x0a\x01b")]));
+        assert_eq!(refused(&judge), Some(0));
     }
 
     #[test]

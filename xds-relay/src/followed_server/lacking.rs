@@ -63,7 +63,8 @@ impl Lacking {
     /// How many names, and one of them in words.
     pub(super) fn in_words(&self) -> (usize, Option<String>) {
         let open = self.open.iter().map(|(name, by)| (name, format!("which {} refers to", shown_name(by))));
-        let used = self.used.iter().map(|name| (name, "which clients ask for, or had before the relay started".to_owned()));
+        let used =
+            self.used.iter().map(|name| (name, "which clients ask for, or had before the relay started".to_owned()));
         let on = "nothing is released before that is known, or somebody has it go on";
         let first = open.chain(used).next().map(|(name, why)| format!("{}, {why}; {on}", shown_name(name)));
         let empty = self.is_empty.then(|| format!("any resource at all, of which it says that there is none; {on}"));

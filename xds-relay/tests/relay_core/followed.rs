@@ -399,7 +399,11 @@ fn before_the_first_release_what_clients_ask_for_and_nothing_brings_is_waited_fo
         mesh.put(CLUSTERS, "by-name", frame(CLUSTERS, "by-name", "1"));
         mesh.world.unsubscribe(client, ROUTES, &["of-bootstrap"]);
         mesh.world.advance(2 * SILENCE);
-        assert!(mesh.held(client).starts_with("l@1 | r@1 | a@1 b@1 by-name@1 | "), "{protocol:?} {}", mesh.held(client));
+        assert!(
+            mesh.held(client).starts_with("l@1 | r@1 | a@1 b@1 by-name@1 | "),
+            "{protocol:?} {}",
+            mesh.held(client)
+        );
         assert_eq!((mesh.trouble(), mesh.releases().1), (String::new(), None));
     }
 }
@@ -427,6 +431,31 @@ fn that_there_is_none_of_what_was_lacking_has_the_first_release_go_on_as_it_is()
     mesh.world.fail(0, ROUTES, "wished", 5, "no such routes");
     mesh.world.advance(2 * TAKEN);
     assert_eq!((mesh.releases(), mesh.trouble()), ((first.1, None), String::new()));
+}
+
+#[test]
+fn what_was_rolled_back_does_not_stand_in_for_what_waits() {
+    for protocol in BOTH {
+        let mut mesh = Mesh::filled(protocol);
+        let canary = mesh.client("canary");
+        mesh.put(LISTENERS, "l", listener("l", "r", "2"));
+        mesh.put(LISTENERS, "m", listener("m", "r", "1"));
+        mesh.taken();
+        assert!(mesh.held(canary).starts_with("l@2 m@1 | r@1 | "));
+        assert_eq!(mesh.order(Act::Rollback { to: None }), Transition::RolledBack);
+        if protocol == DELTA {
+            mesh.world.fail(0, ROUTES, "r3", 14, "later");
+        }
+        mesh.put(LISTENERS, "l", listener("l", "r3", "3"));
+        mesh.put(LISTENERS, "m", listener("m", "r3", "3"));
+        mesh.put(CLUSTERS, "b", eds_cluster("b", "2"));
+        mesh.taken();
+        mesh.world.advance(30 * SECOND);
+        assert_eq!(mesh.held(canary), "l@1 | r@1 | a@1 b@2 | a@1 b@1", "{protocol:?}");
+        mesh.put(ROUTES, "r3", frame(ROUTES, "r3", "1"));
+        mesh.taken();
+        assert!(mesh.held(canary).starts_with("l@3 m@3 | "), "{protocol:?} {}", mesh.held(canary));
+    }
 }
 
 #[test]
@@ -745,6 +774,14 @@ fn what_lives_for_a_time_is_there_until_the_control_plane_says_that_it_is_gone()
         mesh.put(CLUSTERS, "a", lives(eds_cluster("a", "3")));
         mesh.taken();
         assert_eq!(mesh.held(late), "l@2 | r@2 | a@3 b@2 | a@1 b@1", "{protocol:?} {first}");
+        // Nobody lets it live on, and it is gone while nobody hears that.
+        mesh.world.advance(90 * SECOND);
+        mesh.world.set_up(0, false);
+        mesh.drop(CLUSTERS, "a");
+        mesh.world.advance(SECOND);
+        mesh.world.set_up(0, true);
+        mesh.world.advance(90 * SECOND);
+        assert_eq!(mesh.held(late), "l@2 | r@2 | b@2 | a@1 b@1", "{protocol:?} {first}");
     }
 }
 
@@ -863,7 +900,8 @@ fn a_stream_that_is_lost_for_a_moment_begins_no_stage_anew() {
 }
 
 #[test]
-fn with_all_control_planes_away_a_candidate_stays_in_its_stage_and_halts_if_it_is_refused_also_if_who_published_is_gone() {
+fn with_all_control_planes_away_a_candidate_stays_in_its_stage_and_halts_if_it_is_refused_also_if_who_published_is_gone()
+ {
     let cases = BOTH.into_iter().flat_map(|protocol| [(protocol, false), (protocol, true)]);
     for ((protocol, is_gone), refuses) in cases.flat_map(|case| [(case, false), (case, true)]) {
         let (mut relays, canaries, others) = with_candidate(protocol, 300);
@@ -966,6 +1004,22 @@ fn a_glob_of_names_of_an_authority_is_released_and_what_is_of_another_origin_is_
     world.advance(2 * SILENCE);
     assert_eq!(world.clients[client].held(CLUSTERS), ["old@1".to_owned(), member("x") + "@1", member("y") + "@1"]);
     assert!(world.asked(1).join("\n").contains("NACK "), "names of that authority are another origin's");
+}
+
+#[test]
+fn what_was_too_much_once_and_is_wanted_no_more_does_not_stand_in_the_way() {
+    for protocol in BOTH {
+        let mut mesh = Mesh::of(protocol, &(text(protocol) + "limits: { names: 3 }\n"), 1);
+        mesh.put(CLUSTERS, "a", frame(CLUSTERS, "a", "1"));
+        mesh.put(LISTENERS, "l", listener("l", "r", "1"));
+        mesh.put(LISTENERS, "m", listener("m", "more", "1"));
+        mesh.world.advance(60 * SECOND);
+        assert!(mesh.trouble().contains("more than 3 names (limits.names of the relay)"), "{}", mesh.trouble());
+        mesh.put(ROUTES, "r", frame(ROUTES, "r", "1"));
+        mesh.drop(LISTENERS, "m");
+        mesh.world.advance(60 * SECOND);
+        assert_eq!((mesh.trouble(), mesh.releases().0.is_some()), (String::new(), true), "{protocol:?}");
+    }
 }
 
 #[test]

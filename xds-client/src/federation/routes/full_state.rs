@@ -70,8 +70,9 @@ impl Routes {
 
     /// What is not answered of the collections that a subscriber wants: what is there is not visited for that.
     pub fn unanswered_collections(&self, id: SubscriberId) -> Unanswered {
-        let parts = self.subscribers.get(id.index()).into_iter().flat_map(|subscriber| subscriber.all_parts());
-        parts.map(|part| part.scope.unanswered_collections(part.id)).fold(Unanswered::default(), Unanswered::and)
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return Unanswered::default() };
+        let of_parts = subscriber.all_parts().map(|part| part.scope.unanswered_collections(part.id));
+        of_parts.fold(Unanswered::default(), Unanswered::and)
     }
 
     /// Visits what is gone, and may be told only later.

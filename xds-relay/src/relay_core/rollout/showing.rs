@@ -61,7 +61,8 @@ impl Releases {
                 }));
             }
             if let Some(stable) = &stable {
-                self.types.shown(stable, candidate.iter().flatten().map(|(_, _, content)| &**content).next().unwrap_or(&[]));
+                self.types
+                    .shown(stable, candidate.iter().flatten().map(|(_, _, content)| &**content).next().unwrap_or(&[]));
             }
             let shown = state.shown;
             let told = Told {
