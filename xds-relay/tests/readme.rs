@@ -69,7 +69,7 @@ fn everything() -> String {
         resources: BTreeMap::from([(type_url.to_owned(), 1)]),
         stale: BTreeMap::from([("a".to_owned(), 1)]),
         state: Some(true),
-        releases: BTreeMap::from([("a".to_owned(), ReleaseGauges::default())]),
+        releases: BTreeMap::from([("a".to_owned(), ReleaseGauges { denied: Some(0), ..ReleaseGauges::default() })]),
         damaged: Some(1),
         drift: Some(DriftGauges {
             resources: BTreeMap::from([("a".to_owned(), 1)]),

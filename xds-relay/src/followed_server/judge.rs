@@ -101,7 +101,7 @@ impl Judge {
     fn refuse(&self, name: Name, refused: Refused) {
         let judged = &mut *lock(&self.judged);
         let stream = refused.stream;
-        if judged.refused.get(&name).is_some_and(|of| (&of.why, of.stream) == (&refused.why, stream)) {
+        if judged.refused.get(&name).is_some_and(|of| (of.digest, of.stream, &of.why) == (refused.digest, stream, &refused.why)) {
             return;
         }
         let has_room = judged.refused.len() < MOST || judged.refused.contains_key(&name);
