@@ -101,7 +101,11 @@ impl Judge {
     fn refuse(&self, name: Name, refused: Refused) {
         let judged = &mut *lock(&self.judged);
         let stream = refused.stream;
-        if judged.refused.get(&name).is_some_and(|of| (of.digest, of.stream, &of.why) == (refused.digest, stream, &refused.why)) {
+        if judged
+            .refused
+            .get(&name)
+            .is_some_and(|of| (of.digest, of.stream, &of.why) == (refused.digest, stream, &refused.why))
+        {
             return;
         }
         let has_room = judged.refused.len() < MOST || judged.refused.contains_key(&name);
@@ -396,6 +400,12 @@ mod tests {
         let news = judge.news().unwrap();
         assert_eq!((news.names.len(), news.is_over), (MOST, true));
         reading.connection(Instant::now(), Connection::Connected);
+        let news = judge.news().unwrap();
+        assert_eq!((news.names.len(), news.is_over), (0, false));
+        // One that is there no more says nothing anew: another does, of another number.
+        reading.update(Instant::now(), update(&all));
+        assert!(judge.news().unwrap().is_over);
+        drop(reading);
         let news = judge.news().unwrap();
         assert_eq!((news.names.len(), news.is_over), (0, false));
     }

@@ -786,6 +786,23 @@ fn what_lives_for_a_time_is_there_until_the_control_plane_says_that_it_is_gone()
 }
 
 #[test]
+fn names_are_waited_for_also_on_a_stream_that_took_the_place_of_another_within_a_second() {
+    for protocol in BOTH {
+        let mut mesh = Mesh::filled(protocol);
+        let canary = mesh.client("canary");
+        mesh.world.set_up(0, false);
+        mesh.put(CLUSTERS, "a", eds_cluster("a", "2"));
+        mesh.put(LISTENERS, "new", listener("new", "r2", "1"));
+        mesh.world.set_up(0, true);
+        mesh.world.advance(4 * SECOND);
+        assert_eq!(mesh.held(canary), STABLE, "{protocol:?}");
+        mesh.put(ROUTES, "r2", frame(ROUTES, "r2", "1"));
+        mesh.world.advance(2 * SILENCE);
+        assert_eq!(mesh.held(canary), "l@1 new@1 | r@1 r2@1 | a@2 b@1 | a@1 b@1", "{protocol:?}");
+    }
+}
+
+#[test]
 fn what_comes_again_at_another_version_is_no_release() {
     for protocol in BOTH {
         let mut mesh = Mesh::filled(protocol);
