@@ -337,6 +337,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_released_lives_for_as_long_as_it_is_there_whatever_its_ttl() {
+        let mut gathered = Gathered::new(References::default());
+        let frame =
+            resource(b"1").value.with_wrapper(Default::default(), Some(std::time::Duration::from_secs(60)), false);
+        #[allow(clippy::disallowed_methods, reason = "any moment will do")]
+        let expires = Some(std::time::Instant::now());
+        gathered.put(name("a"), frame.until(expires).into_resource(None));
+        let whole = gathered.whole(std::iter::empty(), || panic!("nothing is lacking"));
+        assert!(gathered.release(whole));
+        let released = gathered.released();
+        let value = &released[0].2.value;
+        assert!(value.ttl().is_some() && value.expires().is_none());
+    }
+
+    #[test]
     fn what_is_too_much_is_not_taken_and_counts_with_its_name() {
         let mut gathered = Gathered::new(References::default());
         gathered.most = Most { resources: 2, bytes: 1 << 20 };

@@ -1029,7 +1029,7 @@ fn what_was_too_much_once_and_is_wanted_no_more_does_not_stand_in_the_way() {
         let mut mesh = Mesh::of(protocol, &(text(protocol) + "limits: { names: 3 }\n"), 1);
         mesh.put(CLUSTERS, "a", frame(CLUSTERS, "a", "1"));
         mesh.put(LISTENERS, "l", listener("l", "r", "1"));
-        mesh.put(LISTENERS, "m", listener("m", "more", "1"));
+        mesh.put(LISTENERS, "m", listener("m", "too-much", "1"));
         mesh.world.advance(60 * SECOND);
         assert!(mesh.trouble().contains("more than 3 names (limits.names of the relay)"), "{}", mesh.trouble());
         mesh.put(ROUTES, "r", frame(ROUTES, "r", "1"));
