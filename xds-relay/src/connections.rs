@@ -4,6 +4,7 @@
 mod begun;
 mod calls;
 mod http2;
+mod portion;
 
 use std::future::{Future, poll_fn};
 use std::io;

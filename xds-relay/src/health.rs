@@ -9,6 +9,9 @@ use tonic_health::server::{HealthReporter, HealthService};
 /// The server as a whole, and what it is there for.
 const SERVICES: [&str; 2] = ["", "envoy.service.discovery.v3.AggregatedDiscoveryService"];
 
+/// How long a question is, in bytes, at most: it has the name of a service. Nothing else bounds what is kept of one that is not whole.
+const MOST_ASKED: usize = 1 << 10;
+
 /// What is told to who asks for the relay's health, and to who watches it.
 pub(crate) struct Health {
     reporter: HealthReporter,
@@ -23,7 +26,8 @@ impl Health {
 
     /// Serves it beside `routes`.
     pub(crate) fn add_to(&self, routes: Routes) -> Routes {
-        routes.add_service(HealthServer::new(HealthService::from_health_reporter(self.reporter.clone())))
+        let service = HealthServer::new(HealthService::from_health_reporter(self.reporter.clone()));
+        routes.add_service(service.max_decoding_message_size(MOST_ASKED))
     }
 
     pub(crate) async fn report(&self, serving: bool) {

@@ -138,7 +138,9 @@ impl<'a> NameParts<'a> {
 /// One end for all of it: where the parts meet, the text itself says.
 impl hash::Hash for NameParts<'_> {
     fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        for part in [self.directory, self.leaf, self.params] {
+        state.write(self.directory.as_bytes());
+        // Most have no parameters, and an opaque name has no leaf.
+        for part in [self.leaf, self.params].into_iter().filter(|part| !part.is_empty()) {
             state.write(part.as_bytes());
         }
         state.write_u8(0xff);

@@ -52,6 +52,10 @@ impl Aliases {
 
     /// Lets an alias stand for nothing. What it stood for is returned.
     pub fn remove(&mut self, alias: &ResourceName) -> Option<ResourceName> {
+        // Mostly there are none, and no name is hashed for that.
+        if self.is_empty() {
+            return None;
+        }
         let name = self.canonical.remove(alias)?;
         if let Some(aliases) = self.of.get_mut(&name) {
             aliases.remove(alias);
@@ -64,6 +68,9 @@ impl Aliases {
 
     /// Takes all aliases from a resource.
     pub fn clear(&mut self, name: &ResourceName) -> BTreeSet<ResourceName> {
+        if self.is_empty() {
+            return BTreeSet::new();
+        }
         let aliases = self.of.remove(name).unwrap_or_default();
         for alias in &aliases {
             self.canonical.remove(alias);

@@ -4,31 +4,47 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf, Take};
+
+use super::portion::Portion;
 
 /// What every connection of HTTP/2 begins with (RFC 9113, 3.4).
 pub(super) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A connection that has begun: who reads it is given the first bytes once more.
 pub(super) struct Begun<I> {
-    io: I,
+    io: Take<I>,
     first: [u8; PREFACE.len()],
     /// How many of them came.
     came: usize,
     /// How many of them were read again.
     read: usize,
     heard: Heard,
+    /// Of HTTP/2.
+    portion: Option<Portion>,
 }
 
-/// Whether anything was read since the last look.
+/// What whoever serves a connection is to know of what was read.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Heard(Arc<AtomicBool>);
+pub(super) struct Heard(Arc<Said>);
+
+#[derive(Debug, Default)]
+struct Said {
+    anything: AtomicBool,
+    too_much: AtomicBool,
+}
 
 impl Heard {
+    /// Whether anything was read since the last look.
     pub(super) fn take(&self) -> bool {
-        self.0.swap(false, Ordering::Relaxed)
+        self.0.anything.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether the client changes its settings so often that no more is read.
+    pub(super) fn is_too_much(&self) -> bool {
+        self.0.too_much.load(Ordering::Relaxed)
     }
 }
 
@@ -46,7 +62,8 @@ impl<I: AsyncRead + Unpin> Begun<I> {
                 more => came += more,
             }
         }
-        Ok(Some(Self { io, first, came, read: 0, heard: Heard::default() }))
+        let portion = (first == *PREFACE).then(Portion::new);
+        Ok(Some(Self { io: io.take(0), first, came, read: 0, heard: Heard::default(), portion }))
     }
 
     pub(super) fn is_http2(&self) -> bool {
@@ -72,26 +89,41 @@ impl<I: AsyncRead + Unpin> AsyncRead for Begun<I> {
             this.read += many;
             return Poll::Ready(Ok(()));
         }
+        let most = this.portion.as_ref().map_or(Some(usize::MAX), Portion::next);
+        let Some(most) = most.filter(|_| !this.heard.is_too_much()) else {
+            this.portion.iter_mut().for_each(Portion::begin);
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        };
         let before = into.filled().len();
-        ready!(Pin::new(&mut this.io).poll_read(cx, into))?;
-        if into.filled().len() > before {
-            this.heard.0.store(true, Ordering::Relaxed);
+        this.io.set_limit(most as u64);
+        let Poll::Ready(read) = Pin::new(&mut this.io).poll_read(cx, into) else {
+            this.portion.iter_mut().for_each(Portion::begin);
+            return Poll::Pending;
+        };
+        read?;
+        let read = into.filled().get(before..).unwrap_or_default();
+        if !read.is_empty() {
+            this.heard.0.anything.store(true, Ordering::Relaxed);
+        }
+        if !this.portion.as_mut().is_none_or(|portion| portion.take(read)) {
+            this.heard.0.too_much.store(true, Ordering::Relaxed);
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Begun<I> {
+impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Begun<I> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, bytes)
+        Pin::new(self.io.get_mut()).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
+        Pin::new(self.io.get_mut()).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
+        Pin::new(self.io.get_mut()).poll_shutdown(cx)
     }
 
     fn poll_write_vectored(
@@ -99,10 +131,10 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Begun<I> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(cx, slices)
+        Pin::new(self.io.get_mut()).poll_write_vectored(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
+        self.io.get_ref().is_write_vectored()
     }
 }

@@ -27,10 +27,12 @@ pub(super) use liveness::Liveness;
 pub(super) use requests::Requests;
 
 /// How much of the requests of a stream may be under way, in bytes.
-const STREAM_WINDOW: u32 = 1 << 20;
+const STREAM_WINDOW: u32 = 128 << 10;
 /// How many streams of a connection may be stuck, with all that fits into their windows, before the others are: load reports
 /// are read when their origin reads them.
 const UNREAD_STREAMS: u32 = 100;
+/// How much of short frames may wait to be read, as `h2` counts them: it keeps the room that they had as long as the connection.
+const SHORT_FRAMES: usize = 2 << 20;
 /// How much of what a stream is told is copied out before its client takes it, in bytes, but for the chunk that exceeds it.
 pub(super) const UNSENT: usize = 16 << 10;
 /// How long the headers of a request may be, in bytes, as HTTP/2 counts them.
@@ -41,6 +43,7 @@ pub(super) fn settings(limits: &Limits) -> Builder {
     settings
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(STREAM_WINDOW * UNREAD_STREAMS)
+        .data_frame_budget(SHORT_FRAMES)
         .max_concurrent_streams(limits.streams_per_connection)
         .max_header_list_size(MAX_HEADERS)
         .max_send_buffer_size(UNSENT);
@@ -86,6 +89,12 @@ where
                     let _ = http2.poll_closed(cx);
                     return Poll::Ready(None);
                 }
+            }
+            if liveness.is_flooded() {
+                tracing::debug!("a client changes its settings all the time");
+                http2.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+                let _ = http2.poll_closed(cx);
+                return Poll::Ready(None);
             }
             http2.poll_accept(cx)
         });

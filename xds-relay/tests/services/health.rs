@@ -45,6 +45,19 @@ async fn a_relay_that_is_ready_serves_and_one_that_drains_does_not() {
     in_time(relay.stopped()).await;
 }
 
+/// Of a question that is not whole nothing else bounds what is kept.
+#[tokio::test]
+async fn a_question_about_health_is_short() {
+    let directory = no_resources();
+    let relay = Running::start(&format!("[{{ name: mesh, files: '{}' }}]", directory.path().display())).await;
+    for path in [CHECK, WATCH] {
+        let mut call = Call::open(relay.address, path).await;
+        // It announces four MiB, and says nothing of it.
+        call.sending.send_data(Bytes::from_static(&[0, 0, 0x40, 0, 0]), false).unwrap();
+        assert_eq!(call.status().await.0, 11, "{path}: OUT_OF_RANGE");
+    }
+}
+
 /// One that says nothing, one that is half a beginning, and one whose last call is over.
 #[tokio::test]
 async fn a_connection_without_a_call_does_not_hold_up_a_drain() {

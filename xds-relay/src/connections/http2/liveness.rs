@@ -30,6 +30,11 @@ impl Liveness {
         Self { pings: None, heard, alarm: Alarm::at(Instant::now() + BETWEEN), asked: false }
     }
 
+    /// Whether the client says so much that no more of it is read.
+    pub(super) fn is_flooded(&self) -> bool {
+        self.heard.is_too_much()
+    }
+
     /// Ready once the client did not answer in time.
     pub(super) fn poll_dead<I>(&mut self, http2: &mut Connection<I, Bytes>, cx: &mut Context<'_>) -> Poll<()>
     where

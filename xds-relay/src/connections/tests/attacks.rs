@@ -51,6 +51,51 @@ async fn a_client_without_a_call_is_told_that_it_is_let_go() {
     assert!(client.next(GOAWAY, 0).await.is_none());
 }
 
+/// For each of them all of its streams are gone through.
+#[tokio::test(start_paused = true)]
+async fn who_changes_settings_all_the_time_is_told_to_be_calm() {
+    let mut client = Quiet::connect(Duration::from_secs(1 << 20)).await;
+    for _ in 0..900 {
+        client.write(SETTINGS, 0, &[0, 4, 0, 1, 0, 0]).await;
+        assert!(client.next(SETTINGS, ACK).await.is_some());
+    }
+    client.write(PING, 0, &[1; 8]).await;
+    assert!(client.next(PING, ACK).await.is_some(), "it may change them now and then");
+    // What is written after that may not be taken.
+    let settings = [0, 0, 6, SETTINGS, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0].repeat(110);
+    client.0.write_all(&settings).await.unwrap();
+    let calm = [[0; 4], 11_u32.to_be_bytes()].concat();
+    assert_eq!(client.next(GOAWAY, 0).await.as_deref(), Some(&calm[..]));
+    assert!(client.next(GOAWAY, 0).await.is_none(), "and the connection is over");
+}
+
+/// What a frame costs has little to do with how long it is.
+#[tokio::test(start_paused = true)]
+async fn others_have_their_turn_beside_who_sends_short_frames() {
+    const MANY: usize = 10_000;
+    let (mut near, far) = tokio::io::duplex(1 << 20);
+    let (_serving, ended) = serve(far, Router::new(), pending());
+    // PRIORITY, of which nothing follows.
+    let short = [0, 0, 5, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
+    let ping = [&[0, 0, 8, PING, 0, 0, 0, 0, 0][..], &[1; 8]].concat();
+    let all = [PREFACE, &[0, 0, 0, SETTINGS, 0, 0, 0, 0, 0], &short.repeat(MANY), &ping].concat();
+    near.write_all(&all).await.unwrap();
+    let turns = Arc::new(AtomicUsize::new(0));
+    let count = turns.clone();
+    tokio::spawn(async move {
+        poll_fn(|cx| {
+            count.fetch_add(1, Ordering::Relaxed);
+            cx.waker().wake_by_ref();
+            Poll::<()>::Pending
+        })
+        .await;
+    });
+    let mut client = Quiet(near, ended);
+    assert!(client.next(PING, ACK).await.is_some());
+    // Each 2 KiB of them are more than a turn.
+    assert!(turns.load(Ordering::Relaxed) >= all.len() / (2 << 10), "{turns:?}");
+}
+
 /// A client whose side takes so many bytes, and that reads none.
 async fn deaf(takes: usize, patience: Duration) -> (DuplexStream, JoinHandle<()>, tokio::sync::oneshot::Sender<()>) {
     let (mut near, far) = tokio::io::duplex(takes);

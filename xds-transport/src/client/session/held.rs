@@ -146,7 +146,10 @@ impl Held {
     }
 
     fn let_live(&mut self, name: &ResourceName, expires: Option<Instant>) {
-        if let Some(before) = self.lives.remove(name) {
+        // Mostly nothing is over at any time, and no name is hashed for that.
+        if !self.lives.is_empty()
+            && let Some(before) = self.lives.remove(name)
+        {
             self.expiries.remove(before, name.clone());
         }
         if let Some(expires) = expires {

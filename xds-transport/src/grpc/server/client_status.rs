@@ -25,6 +25,8 @@ use crate::wire::client_status::{
 
 /// How large an answer may be.
 const MOST_BYTES: usize = 64 << 20;
+/// How large a question may be: of one that is not whole, nothing else bounds what is kept.
+const MOST_ASKED: usize = 64 << 10;
 
 /// Who knows what clients have: a [`ControlPlane`](super::ControlPlane), [`NodeGroups`](super::NodeGroups), or what one makes
 /// [`ClientConfig`]s of.
@@ -147,7 +149,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let called = Called(self.clone());
-        let mut grpc = Grpc::new(ProstCodec::default());
+        let mut grpc = Grpc::new(ProstCodec::default()).max_decoding_message_size(MOST_ASKED);
         Box::pin(async move {
             Ok(match request.uri().path() {
                 FETCH_METHOD => grpc.unary(called, request).await,

@@ -60,7 +60,7 @@ static STATES: [State; 7] = {
         State { resources: 1000, ..glob },
         large,
         State { what: "opens no window", reading: Reading::OneWindow, ..slow },
-        State { what: "has each name, SotW", protocol: Protocol::Sotw, goal: 64.0 + 192.0, ..names },
+        State { what: "has each name, SotW", protocol: Protocol::Sotw, goal: 64.0 + 128.0, ..names },
         names,
         // The last: of what the system has for sockets, these hold so much that others would wait for it.
         State { what: "does not read its socket", reading: Reading::Nothing, ..slow },
