@@ -53,6 +53,10 @@ pub use self::core::RelayCore;
 #[cfg(feature = "file-origin")]
 pub(crate) use self::core::Trouble;
 pub use self::drift::{Askable, DriftCheck, DriftError, DriftRounds};
+#[cfg(feature = "file-origin")]
+pub(crate) use self::followed_origin::ToRelease;
+#[cfg(feature = "file-origin")]
+pub(crate) use self::followed_servers::InRelease;
 pub use self::following::{Following, Heard};
 pub use self::identity::Identity;
 pub use self::known_sharing::KnownSharing;

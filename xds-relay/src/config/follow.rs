@@ -254,6 +254,10 @@ mod tests {
                 "expected Listeners, Clusters or ScopedRouteConfigurations",
             ),
             (
+                "server: 'a:1', follow: { collections: [envoy.extensions.transport_sockets.tls.v3.Secret] }",
+                "expected Listeners, Clusters or ScopedRouteConfigurations",
+            ),
+            (
                 "server: 'a:1', follow: { collections: [envoy.config.cluster.v3.Cluster, envoy.config.cluster.v3.Cluster] }",
                 "listed twice",
             ),

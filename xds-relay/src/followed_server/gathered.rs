@@ -9,6 +9,7 @@ use xdstp_client::federation::Held;
 
 use super::references::References;
 use crate::keyed_origin::Name;
+use crate::relay_core::InRelease;
 
 /// How much of a control plane is followed: as many resources, and so many bytes of them, of their names and of those in them.
 const MOST: Most = Most { resources: 1_000_000, bytes: 1 << 30 };
@@ -65,6 +66,8 @@ pub(super) struct Whole {
     pub(super) waits: BTreeMap<Name, Name>,
     /// Something is not in it that may be in what is served: nothing is known to stand in for it.
     pub(super) lacks: bool,
+    /// Something in it is as the candidate has it alone, while the control plane says something else by now.
+    pub(super) has_candidates: bool,
 }
 
 impl Said {
@@ -218,8 +221,8 @@ impl Gathered {
     /// gathered before may be what somebody rolled back.
     pub(super) fn whole<'a>(
         &self,
-        refused: impl Iterator<Item = &'a Name>,
-        served: impl Fn() -> Result<BTreeMap<Name, Resource<Frame>>, &'static str>,
+        refused: impl Iterator<Item = &'a Name> + Clone,
+        served: impl Fn() -> Result<BTreeMap<Name, InRelease>, &'static str>,
     ) -> Whole {
         let mut former = Former { references: &self.references, served: &served, read: None };
         let mut whole = Whole::default();
@@ -229,19 +232,26 @@ impl Gathered {
                 None => self.add(&mut whole, (name, said), &mut former, |name| !self.absent.contains(name)),
                 Some(late) => {
                     whole.waits.entry(late.clone()).or_insert_with(|| name.clone());
-                    if let Some(said) = former.of(name) {
-                        self.add(&mut whole, (name, &said), &mut former, |_| true);
-                    }
+                    self.add_former(&mut whole, name, &mut former);
                 }
             }
         }
-        for name in refused.filter(|name| !self.said.contains_key(name) && !self.named.contains(name)) {
-            if let Some(said) = former.of(name) {
-                self.add(&mut whole, (name, &said), &mut former, |_| true);
-            }
+        for name in refused.clone().filter(|name| !self.said.contains_key(name) && !self.named.contains(name)) {
+            self.add_former(&mut whole, name, &mut former);
         }
         whole.lacks = matches!(former.read, Some(Err(_)));
+        // A good one of this run stands in for it, or it was added above.
+        let mut stands_in = refused.filter(|name| whole.all.contains_key(name));
+        whole.has_candidates |= stands_in.any(|name| former.is_candidates(name));
         whole
+    }
+
+    /// A resource as it is served, if it is.
+    fn add_former(&self, whole: &mut Whole, name: &Name, former: &mut Former<'_>) {
+        let Some(said) = former.of(name) else { return };
+        let mut absent = said.refers().filter(|refers| !self.said.contains_key(refers));
+        whole.has_candidates |= former.is_candidates(name) || absent.any(|refers| former.is_candidates(refers));
+        self.add(whole, (name, &said), former, |_| true);
     }
 
     /// A resource, and what it refers to: where that is not there, it may be as it was.
@@ -286,16 +296,25 @@ impl Gathered {
 /// What is served.
 struct Former<'a> {
     references: &'a References,
-    served: &'a dyn Fn() -> Result<BTreeMap<Name, Resource<Frame>>, &'static str>,
+    served: &'a dyn Fn() -> Result<BTreeMap<Name, InRelease>, &'static str>,
     /// What is served, once it was needed.
-    read: Option<Result<BTreeMap<Name, Resource<Frame>>, &'static str>>,
+    read: Option<Result<BTreeMap<Name, InRelease>, &'static str>>,
 }
 
 impl Former<'_> {
     fn of(&mut self, name: &Name) -> Option<Arc<Said>> {
-        let served = self.read.get_or_insert_with(|| (self.served)());
-        let resource = served.as_ref().ok()?.get(name)?.clone();
+        let resource = self.read().as_ref().ok()?.get(name)?.resource.clone();
         Some(Arc::new(Said::new(resource, name, self.references)))
+    }
+
+    /// Whether the candidate has it, and what is stable has not, or otherwise; or that is not known.
+    fn is_candidates(&mut self, name: &Name) -> bool {
+        let Ok(served) = self.read() else { return true };
+        served.get(name).is_some_and(|of| of.is_candidates)
+    }
+
+    fn read(&mut self) -> &Result<BTreeMap<Name, InRelease>, &'static str> {
+        self.read.get_or_insert_with(|| (self.served)())
     }
 }
 
@@ -322,7 +341,8 @@ mod tests {
         assert!(!whole.lacks && gathered.release(whole));
         gathered.gone(name("a"));
         let refused = ["a", "b", "c"].map(name);
-        let served = || Ok(BTreeMap::from([(name("a"), resource(b"0")), (name("b"), resource(b"0"))]));
+        let as_stable = |resource| InRelease { resource, is_candidates: false };
+        let served = || Ok(BTreeMap::from(["a", "b"].map(|text| (name(text), as_stable(resource(b"0"))))));
         let whole = gathered.whole(refused.iter(), served);
         let is = |whole: &Whole, text: &str| {
             whole.all.get(&name(text)).map(|said| said.resource.value.any().last().copied().unwrap())

@@ -23,7 +23,7 @@ use crate::etcd_origin::Reader;
 use crate::file_origin::{Served, descriptors_of};
 use crate::keyed_origin::{Name, shown, shown_name};
 use crate::lock::lock;
-use crate::relay_core::RelayCore;
+use crate::relay_core::{RelayCore, ToRelease};
 
 /// For how long names are waited for once all collections are known, before what refers to them is left out that is new: also where they
 /// are known from an earlier stream, which may say otherwise by now; and where nothing is served, clients come back meanwhile.
@@ -32,7 +32,7 @@ const SETTLE: Duration = Duration::from_secs(5);
 const FIRST: Duration = Duration::from_secs(60);
 /// How often it is looked how the control plane is.
 const LOOKED: Duration = Duration::from_secs(1);
-/// How often it is looked whether something stands in for what is left out: others may have released it.
+/// How often it is looked what stands in for what waits or is refused: others may have released it, or what did is a candidate by now.
 const LOOKED_AGAIN: Duration = Duration::from_secs(10);
 /// For how long one that has too much is asked for nothing.
 const RESTS: Duration = Duration::from_secs(60);
@@ -74,9 +74,11 @@ pub struct FollowedServer {
     is_given: bool,
     /// Something may be lacking in that, and nothing was served that could have stood in for it.
     may_lack: bool,
+    /// Something in it is as the candidate has it alone, and the control plane says something else by now.
+    has_candidates: bool,
     /// What waits, as it was last: how many names, and one in words.
     waits: (usize, Option<String>),
-    /// When it is looked again whether something stands in for what is left out.
+    /// When it is looked again what stands in for what waits or is refused.
     again_at: Option<Instant>,
     looks_at: Option<Instant>,
 }
@@ -153,6 +155,7 @@ impl FollowedServer {
             used: Used::default(),
             is_given: false,
             may_lack: false,
+            has_candidates: false,
             waits: (0, None),
             again_at: None,
             looks_at: None,
@@ -270,13 +273,18 @@ impl FollowedServer {
         let whole = self.gathered.whole(self.all_refused.names.iter(), || core.served_of(position));
         let lacks = if whole.lacks { "; nothing is released before it is known what is served" } else { "" };
         self.waits = if is_first { lacking.in_words() } else { in_words(&whole.waits, lacks) };
-        self.again_at = (self.waits.0 > 0 || whole.lacks).then(|| now + LOOKED_AGAIN);
+        let has_candidates = whole.has_candidates;
+        let stands_in = self.waits.0 > 0 || whole.lacks || !self.all_refused.names.is_empty();
+        self.again_at = stands_in.then(|| now + LOOKED_AGAIN);
         if whole.lacks {
             return;
         }
-        let is_as_good = std::mem::replace(&mut self.may_lack, may_lack) == may_lack;
+        let is = (may_lack, has_candidates);
+        let is_as_good = is == (self.may_lack, self.has_candidates);
+        (self.may_lack, self.has_candidates) = is;
         if self.gathered.release(whole) || !self.is_given || !is_as_good {
-            core.set_gathered(position, Some((self.gathered.released(), may_lack)));
+            let content = Arc::new(self.gathered.released());
+            core.set_gathered(position, Some(ToRelease { content, may_lack, has_candidates }));
         }
         self.is_given = true;
     }

@@ -11,10 +11,12 @@ use crate::releases::Types;
 
 /// What there is to release.
 #[derive(Clone)]
-struct Gathered {
-    content: Arc<Vec<Held>>,
+pub(crate) struct ToRelease {
+    pub(crate) content: Arc<Vec<Held>>,
     /// Of something that it refers to, or that it is to have, nothing is known.
-    may_lack: bool,
+    pub(crate) may_lack: bool,
+    /// Something in it is as the candidate has it alone, and the control plane says something else by now.
+    pub(crate) has_candidates: bool,
 }
 
 /// A server, and what of it is released.
@@ -22,7 +24,7 @@ pub(crate) struct FollowedOrigin {
     server: Arc<dyn Origin>,
     follow: Follow,
     /// What was gathered, while it is known that this is what there is.
-    content: Mutex<Option<Gathered>>,
+    content: Mutex<Option<ToRelease>>,
 }
 
 impl FollowedOrigin {
@@ -30,15 +32,21 @@ impl FollowedOrigin {
         Self { server, follow, content: Mutex::default() }
     }
 
-    /// It has this, in which something may be lacking; or it is not known what it has.
+    /// It has this; or it is not known what it has.
     #[cfg(feature = "file-origin")]
-    pub(crate) fn set(&self, content: Option<(Vec<Held>, bool)>) {
-        *lock(&self.content) = content.map(|(held, may_lack)| Gathered { content: Arc::new(held), may_lack });
+    pub(crate) fn set(&self, content: Option<ToRelease>) {
+        *lock(&self.content) = content;
+    }
+
+    /// Whether more may be served the candidate: with what is in no release, such as the endpoints of a Cluster that is new, and with
+    /// nothing that the control plane would not say any more.
+    pub(crate) fn may_go_on(&self) -> bool {
+        self.ready().is_ok() && lock(&self.content).as_ref().is_some_and(|of| !of.has_candidates)
     }
 
     /// Whether something may be lacking in this, which was gathered.
     pub(crate) fn may_lack(&self, content: &Arc<Vec<Held>>) -> bool {
-        let is_it = |of: &Gathered| Arc::ptr_eq(&of.content, content);
+        let is_it = |of: &ToRelease| Arc::ptr_eq(&of.content, content);
         lock(&self.content).as_ref().is_none_or(|of| of.may_lack || !is_it(of))
     }
 

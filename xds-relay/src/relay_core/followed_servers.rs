@@ -1,12 +1,13 @@
 //! What servers that are followed have of the relay.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
-use xdstp_client::federation::{self, Authorities, Dial, Federation, Held, Origin, Scope};
+use xdstp_client::federation::{self, Authorities, Dial, Federation, Origin, Scope};
 use xdstp_uri::ResourceName;
 
 use crate::config::Config;
@@ -14,8 +15,17 @@ use crate::lock::lock;
 use crate::relay_core::client_look::parts;
 use crate::relay_core::configured::{Common, Missing, server_at};
 use crate::relay_core::core::RelayCore;
+use crate::relay_core::followed_origin::ToRelease;
 use crate::relay_core::own_node::own_node;
 use crate::relay_core::quotas;
+
+/// A resource of a release that is served.
+#[derive(Clone, Debug)]
+pub(crate) struct InRelease {
+    pub(crate) resource: Resource<Frame>,
+    /// The candidate has it, and what is stable has not, or otherwise.
+    pub(crate) is_candidates: bool,
+}
 
 impl RelayCore {
     /// The server at a position, dialed by what is made of how the relay dials, behind as many as there are before it. None where
@@ -60,8 +70,8 @@ impl RelayCore {
         lock(&self.following).retain(|(other, _)| !Arc::ptr_eq(other, federation));
     }
 
-    /// It has this, in which something may be lacking; or it is not known what it has.
-    pub(crate) fn set_gathered(&self, position: usize, content: Option<(Vec<Held>, bool)>) {
+    /// It has this; or it is not known what it has.
+    pub(crate) fn set_gathered(&self, position: usize, content: Option<ToRelease>) {
         if let Some(origin) = self.followed.get(&position) {
             origin.set(content);
         }
@@ -108,14 +118,27 @@ impl RelayCore {
     pub(crate) fn served_of(
         &self,
         position: usize,
-    ) -> Result<BTreeMap<(TypeUrl, ResourceName), Resource<Frame>>, &'static str> {
+    ) -> Result<BTreeMap<(TypeUrl, ResourceName), InRelease>, &'static str> {
         let all = lock(&self.releases).clone();
         let mut served = BTreeMap::new();
         for releases in all.iter().filter(|releases| releases.position() == position) {
-            for (type_url, name, resource) in releases.served_content()?.iter().flat_map(|content| &content.held) {
-                served.entry((type_url.clone(), name.clone())).or_insert_with(|| resource.clone());
+            let (stable, candidate) = releases.served_content()?;
+            let all = stable.iter().map(|of| (of, false)).chain(candidate.iter().map(|of| (of, true)));
+            for (content, is_candidates) in all {
+                for (type_url, name, resource) in &content.held {
+                    let of = InRelease { resource: resource.clone(), is_candidates };
+                    match served.entry((type_url.clone(), name.clone())) {
+                        Entry::Vacant(entry) => _ = entry.insert(of),
+                        Entry::Occupied(entry) if is_same(&entry.get().resource.value, &of.resource.value) => {}
+                        Entry::Occupied(mut entry) => _ = entry.insert(of),
+                    }
+                }
             }
         }
         Ok(served)
     }
+}
+
+fn is_same(one: &Frame, other: &Frame) -> bool {
+    (one.any(), one.wrapper(), one.ttl(), one.variant()) == (other.any(), other.wrapper(), other.ttl(), other.variant())
 }

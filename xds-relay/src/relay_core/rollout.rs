@@ -265,19 +265,24 @@ impl Releases {
         lock(&self.served).control.clone()
     }
 
-    /// What is in the candidate, and in what is stable.
+    /// What is in what is stable, and in the candidate.
     ///
     /// # Errors
     /// Why that is not known.
     #[cfg(feature = "file-origin")]
-    pub(crate) fn served_content(&self) -> Result<Vec<Arc<Content>>, &'static str> {
+    pub(crate) fn served_content(&self) -> Result<(Option<Arc<Content>>, Option<Arc<Content>>), &'static str> {
         if let Some(why) = self.unknown() {
             return Err(why);
         }
         let state = lock(&self.state);
         let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
-        let named = candidate.into_iter().chain(state.shown);
-        Ok(named.filter_map(|release| state.contents.get(&release).cloned()).collect())
+        let content = |named: Option<Release>, why| {
+            named.map(|release| state.contents.get(&release).cloned().ok_or(why)).transpose()
+        };
+        Ok((
+            content(state.shown, "what is stable cannot be read")?,
+            content(candidate, "the candidate cannot be read")?,
+        ))
     }
 
     /// How many names clients ask for that their release does not have, if the origin is followed: it may have them all the same.

@@ -54,6 +54,16 @@ impl Gathered {
         self
     }
 
+    /// Those types, too.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            listeners: self.listeners || other.listeners,
+            scoped_routes: self.scoped_routes || other.scoped_routes,
+            clusters: self.clusters || other.clusters,
+        }
+    }
+
     fn contains(self, name: &str) -> bool {
         match name {
             LISTENER => self.listeners,

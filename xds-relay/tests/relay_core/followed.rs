@@ -548,6 +548,45 @@ fn people_who_look_at_resources_see_what_is_in_releases_and_what_clients_asked_f
 }
 
 #[test]
+fn while_something_of_the_candidate_stands_in_for_what_the_control_plane_no_longer_says_nobody_more_gets_it() {
+    let cases = [("l", "nowhere"), ("a", "nowhere"), ("l", "refused")];
+    for (protocol, (changed, why)) in BOTH.into_iter().flat_map(|protocol| cases.map(|case| (protocol, case))) {
+        let mut mesh = Mesh::filled(protocol);
+        let other = mesh.client("other");
+        if protocol == DELTA {
+            mesh.world.fail(0, ROUTES, "nowhere", 14, "later");
+        }
+        match changed {
+            "l" => mesh.put(LISTENERS, "l", listener("l", "r", "2")),
+            _ => mesh.put(CLUSTERS, "a", eds_cluster("a", "2")),
+        }
+        mesh.taken();
+        let candidate = mesh.releases().1;
+        match why {
+            "refused" => mesh.put(LISTENERS, "l", Frame::of_message(&LISTENERS.into(), &[0x12, 0x70])),
+            _ => mesh.put(LISTENERS, "l", listener("l", "nowhere", "3")),
+        }
+        mesh.taken();
+        assert_eq!(mesh.releases().1, candidate);
+        mesh.world.advance(HOLD + 60 * SECOND);
+        let (taken_back, goes_on) = ("l@1 | r@1 | a@1 b@1 | a@1 b@1", "l@1 | r@1 | a@2 b@1 | a@1 b@1");
+        // What waits is as everybody has it, or as the candidate has it alone.
+        let held = if changed == "l" { taken_back } else { goes_on };
+        assert_eq!((mesh.held(other).as_str(), mesh.releases().1), (held, candidate), "{protocol:?} {changed} {why}");
+        if changed == "a" {
+            continue;
+        }
+        // Whoever knows better says so.
+        assert_eq!(mesh.order(Act::Stage { at: 1 }), Transition::InStage(1));
+        assert_eq!(mesh.held(other), "l@2 | r@1 | a@1 b@1 | a@1 b@1", "{protocol:?} {why}");
+        mesh.put(LISTENERS, "l", listener("l", "r", "4"));
+        mesh.taken();
+        mesh.world.advance(HOLD + 60 * SECOND);
+        assert_eq!(mesh.held(other), "l@4 | r@1 | a@1 b@1 | a@1 b@1", "{protocol:?} {why}");
+    }
+}
+
+#[test]
 fn with_the_control_plane_dead_what_is_stable_is_served_and_orders_are_done() {
     for protocol in BOTH {
         let mut mesh = Mesh::filled(protocol);
@@ -604,8 +643,7 @@ fn without_the_control_plane_nobody_more_gets_a_candidate_but_by_an_order() {
 #[test]
 fn what_is_followed_in_addition_is_served_as_before_until_a_release_with_it_is_stable() {
     for (protocol, is_away) in BOTH.into_iter().flat_map(|protocol| [(protocol, false), (protocol, true)]) {
-        let less = text(protocol).replace("{}", "{ collections: [envoy.config.listener.v3.Listener] }");
-        let mut mesh = Mesh::of(protocol, &less, 1);
+        let mut mesh = Mesh::of(protocol, &of_listeners(protocol), 1);
         mesh.fill();
         mesh.world.advance(2 * SILENCE);
         assert_eq!(mesh.releases().1, None);
@@ -635,6 +673,79 @@ fn what_is_followed_in_addition_is_served_as_before_until_a_release_with_it_is_s
         mesh.taken();
         let held = [canary, other].map(|client| mesh.held(client));
         assert_eq!(held, ["l@1 | r@1 | a@3 b@1 | a@1 b@1", both], "{protocol:?}");
+    }
+}
+
+/// One that is followed for its Listeners alone.
+fn of_listeners(protocol: Protocol) -> String {
+    text(protocol).replace("{}", "{ collections: [envoy.config.listener.v3.Listener] }")
+}
+
+#[test]
+fn a_relay_that_starts_again_while_what_is_followed_in_addition_is_in_a_stage_takes_it_from_nobody() {
+    for protocol in BOTH {
+        let mut mesh = Mesh::of(protocol, &of_listeners(protocol), 1);
+        mesh.fill();
+        mesh.world.advance(2 * SILENCE);
+        mesh.restart();
+        let clients = ["canary", "other"].map(|cluster| mesh.early(cluster));
+        mesh.world.advance(2 * SILENCE);
+        let before = mesh.releases();
+        assert!(before.1.is_some());
+        clients.iter().for_each(|client| _ = mesh.world.told(*client));
+        mesh.restart();
+        clients.iter().for_each(|client| mesh.world.connect(*client, 0));
+        mesh.world.advance(2 * SILENCE);
+        assert_eq!(mesh.releases(), before);
+        let late = mesh.early("other");
+        assert_eq!(mesh.held(late), STABLE, "{protocol:?}");
+        let keep = |mesh: &mut Mesh| {
+            for client in clients {
+                let told = mesh.world.told(client);
+                // Of those endpoints there never were any.
+                let is_loss = |line: &&String| line.contains('-') && *line != "ClusterLoadAssignment -a2";
+                let lost: Vec<_> = told.iter().filter(is_loss).collect();
+                assert_eq!((mesh.held(client).as_str(), lost), (STABLE, vec![]), "{protocol:?}");
+            }
+        };
+        keep(&mut mesh);
+        assert_eq!(mesh.order(Act::Rollback { to: None }), Transition::RolledBack);
+        mesh.restart();
+        clients.iter().for_each(|client| mesh.world.connect(*client, 0));
+        mesh.world.advance(2 * SILENCE);
+        keep(&mut mesh);
+    }
+}
+
+#[test]
+fn relays_with_the_same_releases_that_start_again_one_after_the_other_to_follow_more_take_nothing_away() {
+    for protocol in BOTH {
+        let mut relays = Replicas::new(0, |rollout| rollout.stages = self::rollout().stages);
+        relays.world.origins.extend([Origin::new(), Origin::new()]);
+        (0..2).for_each(|origin| relays.start_on(&of_listeners(protocol), Feeder::Origin(origin)));
+        for origin in 0..2 {
+            let now = relays.world.now;
+            for (of, name) in [(LISTENERS, "l"), (CLUSTERS, "a")] {
+                relays.world.origins[origin].put_frame(now, "", of, name, "1", frame(of, name, "1"));
+            }
+        }
+        relays.advance(40);
+        let [canaries, others] = ["canary", "web"]
+            .map(|cluster| [0, 1].map(|relay| relays.node(relay, &format!("{cluster}{relay}"), cluster)));
+        relays.advance(10);
+        let all = [canaries, others].concat();
+        all.iter().for_each(|client| _ = relays.world.told(*client));
+        // By the second round there is a candidate, whoever published before.
+        for relay in [0, 1, 0, 1] {
+            relays.restart_on(relay, &text(protocol), &[canaries[relay], others[relay]]);
+            relays.advance(60);
+            for client in &all {
+                let lost = relays.world.told(*client).join(" ").contains('-');
+                let held = relays.world.clients[*client].held(CLUSTERS).join(" ");
+                assert_eq!((held.as_str(), lost), ("a@1", false), "{protocol:?} {relay}");
+            }
+        }
+        assert_eq!(relays.control(0).candidate().map(|of| of.stage), Some(0), "{protocol:?}");
     }
 }
 
@@ -992,6 +1103,55 @@ fn what_waits_where_another_relay_published_meanwhile_stays_as_that_did_it() {
         relays.world.set_up(first, true);
         relays.advance(90);
         assert_eq!((relays.publisher(), held(&relays).as_str()), (first, "l@2 | r2@1 | a@2"), "{protocol:?}");
+    }
+}
+
+#[test]
+fn while_a_relay_cannot_read_the_candidate_it_does_not_put_what_is_stable_in_the_place_of_what_waits() {
+    for protocol in BOTH {
+        let mut relays = Replicas::new(0, |rollout| rollout.stages = self::rollout().stages);
+        relays.world.origins.extend([Origin::new(), Origin::new()]);
+        (0..2).for_each(|origin| relays.start_on(&text(protocol), Feeder::Origin(origin)));
+        let put = |relays: &mut Replicas, origin: usize, of: &str, name: &str, put: Frame| {
+            let (now, version) = (relays.world.now, body_of(put.any()));
+            relays.world.origins[origin].put_frame(now, "", of, name, &version, put);
+        };
+        for origin in 0..2 {
+            put(&mut relays, origin, LISTENERS, "l", listener("l", "r", "1"));
+            put(&mut relays, origin, CLUSTERS, "a", frame(CLUSTERS, "a", "1"));
+            put(&mut relays, origin, ROUTES, "r", frame(ROUTES, "r", "1"));
+            relays.world.fail(origin, ROUTES, "nowhere", 14, "later");
+        }
+        relays.advance(40);
+        let first = relays.publisher();
+        let second = 1 - first;
+        let canary = relays.node(second, "c", "canary");
+        relays.world.subscribe(canary, LISTENERS, &["*"]);
+        relays.cut_off(second, true);
+        put(&mut relays, first, LISTENERS, "l", listener("l", "r", "2"));
+        relays.advance(10);
+        *relays.seats[second].hidden.lock().unwrap() = "/body/";
+        relays.compact(second);
+        relays.cut_off(second, false);
+        relays.advance(5);
+        let candidate = |relays: &Replicas| relays.control(second).candidate().map(|of| of.release);
+        let before = candidate(&relays);
+        assert!(before.is_some());
+        assert_eq!(relays.world.clients[canary].held(LISTENERS), ["l@1"], "it is not shown what cannot be read");
+        put(&mut relays, second, LISTENERS, "l", listener("l", "nowhere", "3"));
+        put(&mut relays, second, CLUSTERS, "a", frame(CLUSTERS, "a", "2"));
+        relays.world.set_up(first, false);
+        relays.advance(90);
+        assert_eq!(
+            (relays.publisher(), relays.world.clients[canary].held(LISTENERS).join(" ").as_str(), candidate(&relays)),
+            (second, "l@1", before),
+            "{protocol:?}"
+        );
+        *relays.seats[second].hidden.lock().unwrap() = "";
+        relays.advance(60);
+        assert_ne!(candidate(&relays), before, "{protocol:?}");
+        let held = [LISTENERS, CLUSTERS].map(|of| relays.world.clients[canary].held(of).join(" "));
+        assert_eq!(held, ["l@2", "a@2"], "{protocol:?}");
     }
 }
 

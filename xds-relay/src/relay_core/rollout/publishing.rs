@@ -343,9 +343,8 @@ impl Releases {
         let halts = halts.or_else(|| checked.clone().err());
         // The clock of another relay may have begun the stage.
         state.turn.look(&control, now);
-        // What is in no release comes from the control plane, such as the endpoints of a Cluster that is new: without it nobody more gets it.
-        let is_there = self.followed.is_none() || self.origin.ready().is_ok();
-        let is_due = is_there && checked == Ok(true) && state.turn.has_held(&self.rollout.stages, now);
+        let may_go_on = self.followed.as_ref().is_none_or(|followed| followed.may_go_on());
+        let is_due = may_go_on && checked == Ok(true) && state.turn.has_held(&self.rollout.stages, now);
         let due = control.due(&self.rollout.stages).filter(|_| is_due);
         let (act, why, at) = match (halts, due) {
             (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why, wall),

@@ -264,9 +264,14 @@ impl Replicas {
 
     /// A relay is killed and starts again, with what it kept and no files yet. Its clients, which these are, are connected to it.
     pub(crate) fn restart(&mut self, relay: usize, clients: &[usize]) {
+        self.restart_on(relay, FILES, clients);
+    }
+
+    /// The same, with that configuration.
+    pub(crate) fn restart_on(&mut self, relay: usize, text: &str, clients: &[usize]) {
         clients.iter().for_each(|client| self.world.disconnect(*client));
         self.world.stop(relay);
-        self.world.start(relay, FILES, None::<NoState>);
+        self.world.start(relay, text, None::<NoState>);
         self.begin(relay);
         clients.iter().for_each(|client| self.world.connect(*client, relay));
     }
