@@ -122,7 +122,7 @@ impl RelayCore {
         let all = lock(&self.releases).clone();
         let mut served = BTreeMap::new();
         for releases in all.iter().filter(|releases| releases.position() == position) {
-            let (stable, candidate) = releases.served_content()?;
+            let [stable, candidate] = releases.served_content()?;
             let all = stable.iter().map(|of| (of, false)).chain(candidate.iter().map(|of| (of, true)));
             for (content, is_candidates) in all {
                 for (type_url, name, resource) in &content.held {

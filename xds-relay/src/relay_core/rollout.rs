@@ -270,19 +270,14 @@ impl Releases {
     /// # Errors
     /// Why that is not known.
     #[cfg(feature = "file-origin")]
-    pub(crate) fn served_content(&self) -> Result<(Option<Arc<Content>>, Option<Arc<Content>>), &'static str> {
+    pub(crate) fn served_content(&self) -> Result<[Option<Arc<Content>>; 2], &'static str> {
         if let Some(why) = self.unknown() {
             return Err(why);
         }
         let state = lock(&self.state);
         let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
-        let content = |named: Option<Release>, why| {
-            named.map(|release| state.contents.get(&release).cloned().ok_or(why)).transpose()
-        };
-        Ok((
-            content(state.shown, "what is stable cannot be read")?,
-            content(candidate, "the candidate cannot be read")?,
-        ))
+        let content = |named: Option<Release>| named.and_then(|release| state.contents.get(&release).cloned());
+        Ok([content(state.shown), content(candidate)])
     }
 
     /// How many names clients ask for that their release does not have, if the origin is followed: it may have them all the same.

@@ -1107,55 +1107,6 @@ fn what_waits_where_another_relay_published_meanwhile_stays_as_that_did_it() {
 }
 
 #[test]
-fn while_a_relay_cannot_read_the_candidate_it_does_not_put_what_is_stable_in_the_place_of_what_waits() {
-    for protocol in BOTH {
-        let mut relays = Replicas::new(0, |rollout| rollout.stages = self::rollout().stages);
-        relays.world.origins.extend([Origin::new(), Origin::new()]);
-        (0..2).for_each(|origin| relays.start_on(&text(protocol), Feeder::Origin(origin)));
-        let put = |relays: &mut Replicas, origin: usize, of: &str, name: &str, put: Frame| {
-            let (now, version) = (relays.world.now, body_of(put.any()));
-            relays.world.origins[origin].put_frame(now, "", of, name, &version, put);
-        };
-        for origin in 0..2 {
-            put(&mut relays, origin, LISTENERS, "l", listener("l", "r", "1"));
-            put(&mut relays, origin, CLUSTERS, "a", frame(CLUSTERS, "a", "1"));
-            put(&mut relays, origin, ROUTES, "r", frame(ROUTES, "r", "1"));
-            relays.world.fail(origin, ROUTES, "nowhere", 14, "later");
-        }
-        relays.advance(40);
-        let first = relays.publisher();
-        let second = 1 - first;
-        let canary = relays.node(second, "c", "canary");
-        relays.world.subscribe(canary, LISTENERS, &["*"]);
-        relays.cut_off(second, true);
-        put(&mut relays, first, LISTENERS, "l", listener("l", "r", "2"));
-        relays.advance(10);
-        *relays.seats[second].hidden.lock().unwrap() = "/body/";
-        relays.compact(second);
-        relays.cut_off(second, false);
-        relays.advance(5);
-        let candidate = |relays: &Replicas| relays.control(second).candidate().map(|of| of.release);
-        let before = candidate(&relays);
-        assert!(before.is_some());
-        assert_eq!(relays.world.clients[canary].held(LISTENERS), ["l@1"], "it is not shown what cannot be read");
-        put(&mut relays, second, LISTENERS, "l", listener("l", "nowhere", "3"));
-        put(&mut relays, second, CLUSTERS, "a", frame(CLUSTERS, "a", "2"));
-        relays.world.set_up(first, false);
-        relays.advance(90);
-        assert_eq!(
-            (relays.publisher(), relays.world.clients[canary].held(LISTENERS).join(" ").as_str(), candidate(&relays)),
-            (second, "l@1", before),
-            "{protocol:?}"
-        );
-        *relays.seats[second].hidden.lock().unwrap() = "";
-        relays.advance(60);
-        assert_ne!(candidate(&relays), before, "{protocol:?}");
-        let held = [LISTENERS, CLUSTERS].map(|of| relays.world.clients[canary].held(of).join(" "));
-        assert_eq!(held, ["l@2", "a@2"], "{protocol:?}");
-    }
-}
-
-#[test]
 fn a_glob_of_names_of_an_authority_is_released_and_what_is_of_another_origin_is_refused() {
     const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
     let member = |name: &str| GLOB.replace('*', name);
