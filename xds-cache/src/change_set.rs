@@ -89,6 +89,9 @@ pub struct Pulled {
     pub answered: bool,
     /// And there was nothing to visit of it: an empty change set is owed (rule 86).
     pub empty: bool,
+    /// The wildcard or a glob of the type is not sent, and the subscriber asks for such: why is to be
+    /// [told again](crate::Cache::pull_refusals) beside what is visited of it.
+    pub refused: bool,
 }
 
 impl Pulled {
@@ -100,6 +103,7 @@ impl Pulled {
             paused: self.paused || other.paused,
             answered: self.answered || other.answered,
             empty: self.empty || other.empty,
+            refused: self.refused || other.refused,
         }
     }
 }
@@ -112,7 +116,7 @@ pub struct Unanswered {
     pub names: usize,
     /// Globs, and the wildcard, of which nothing came.
     pub collections: usize,
-    /// The same of which it was said why they are not sent.
+    /// Globs, and the wildcard, of which it was said why they are not sent, whatever came of them before.
     pub refused: usize,
     /// Globs, and the wildcard, of which something came, and more may be there.
     pub incomplete: usize,

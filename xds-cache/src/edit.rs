@@ -179,6 +179,30 @@ impl<V> Edit<'_, V> {
         self.cache.begin_answer(type_url, collection, &mut self.woken);
     }
 
+    /// Records that a collection is sent after all: its [error](Self::fail) is over with what comes of it, and how far it is answered is
+    /// as it was.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, ResourceError};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut options = Options::default();
+    /// options.authoritative = false;
+    /// let mut cache = Cache::<()>::new(options);
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.fail(&clusters, &"*".parse().unwrap(), ResourceError::new(ResourceError::PERMISSION_DENIED, "ask by name"));
+    /// assert_eq!(edit.errors().count(), 1);
+    /// edit.recover(&clusters, &Interest::Wildcard);
+    /// assert_eq!(edit.errors().count(), 0);
+    /// # let _ = edit.finish();
+    /// ```
+    pub fn recover(&mut self, type_url: &TypeUrl, collection: &Interest) {
+        self.cache.recover_collection(type_url, collection, &mut self.woken);
+    }
+
     /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99). That stays known
     /// until it is [evicted](Self::evict), or forgotten for lack of room.
     pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest) {

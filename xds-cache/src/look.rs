@@ -154,6 +154,11 @@ impl<V> Cache<V> {
         Some(&of.errors.get(name)?.error)
     }
 
+    /// Whether the wildcard or a glob of a type has an error that says that it is not sent.
+    pub fn refuses(&self, type_url: &TypeUrl) -> bool {
+        self.store.type_keys.get(type_url).is_some_and(|at| self.store[*at].refused > 0)
+    }
+
     /// When the cache was told that error, by the caller's clock; not of one that it was [made](Self::restore) with.
     pub fn failed_at(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<Instant> {
         self.store[*self.store.type_keys.get(type_url)?].errors.get(name)?.at

@@ -44,6 +44,7 @@ impl<V> Cache<V> {
             return pulled;
         }
         let subscriber = &self.subscribers[id];
+        pulled.refused = subscriber.collections > 0 && self.store[subscriber.type_key].refused > 0;
         // Where nothing changed, what it may not have is as it was.
         if !subscriber.claims.is_empty() && subscriber.has_work() && !self.disclaim(id) {
             (pulled.more, pulled.paused) = (true, true);

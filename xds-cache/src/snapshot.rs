@@ -369,6 +369,6 @@ impl<V> Store<V> {
             let list = self.list(type_key, &collection);
             self[list].failed.insert(seq, name.clone());
         }
-        self[type_key].errors.insert(name, Failure { error, seq, listed, at: None });
+        self.set_error(type_key, name, Failure { error, seq, listed, at: None });
     }
 }

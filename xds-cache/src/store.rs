@@ -22,7 +22,7 @@ mod varied;
 
 pub use aliases::Aliases;
 pub(crate) use departures::Departed;
-pub(crate) use errors::collection_of;
+pub(crate) use errors::{collection_of, refuses};
 pub(crate) use list::{Answer, Gone, List};
 pub(crate) use notes::Notes;
 pub(crate) use selection::View;

@@ -18,6 +18,7 @@ mod look;
 mod model;
 mod notes;
 mod recalled;
+mod refused;
 mod removals;
 mod resuming;
 mod stale;

@@ -71,10 +71,11 @@ impl<V> Cache<V> {
 
     fn count_unanswered(&self, list: ListKey, unanswered: &mut Unanswered) {
         match self.store[list].answer {
-            Answer::None if self.store.is_refused(list) => unanswered.refused += 1,
+            Answer::Complete => {}
+            // Whatever was answered before.
+            _ if self.store.is_refused(list) => unanswered.refused += 1,
             Answer::None => unanswered.collections += 1,
             Answer::Begun | Answer::Stale => unanswered.incomplete += 1,
-            Answer::Complete => {}
         }
     }
 }

@@ -20,7 +20,8 @@ impl<V> Edit<'_, V> {
     /// The error stays beside a resource that is there, which is served as before: whether it may still be used is
     /// its client's decision. `NOT_FOUND` alone is a removal as well. A [`put`](Self::put) or
     /// [`remove`](Self::remove) of the name ends the error; that of a glob ends with the next change of a member or when
-    /// the glob is [`answered`](Self::answered).
+    /// the glob is [`answered`](Self::answered). In a relay's cache a member may be there because somebody asked for its name:
+    /// there, unless it is `NOT_FOUND`, the answer alone ends it, or that it is said to [`recover`](Self::recover).
     ///
     /// TP3 says nothing of errors of a wildcard: that of `*` says that all resources of the type are not sent to who asks for all,
     /// whatever its code is nothing of what is there. It ends when the wildcard is answered. Who asked for nothing but a wildcard is
@@ -159,7 +160,7 @@ impl<V> Cache<V> {
         let type_key = self.store.type_key(type_url);
         let seq = self.store.next_seq();
         let lasting = !error.is_transient();
-        let before = self.store[type_key].errors.insert(name.clone(), Failure { error, seq, listed, at: Some(now) });
+        let before = self.store.set_error(type_key, name.clone(), Failure { error, seq, listed, at: Some(now) });
         let was_spared = before.as_ref().is_some_and(|failure| failure.error.is_transient());
         let present = self.store.is_here(type_key, name) || self.resource(type_url, name).is_some();
         if lasting && was_spared && !present && !is_collection {
@@ -188,6 +189,7 @@ impl<V> Cache<V> {
             if let Some(before) = before {
                 failed.remove(&before.seq);
             }
+            self.store.doubt(list);
             self.mark(Target::List(list), woken);
         }
     }

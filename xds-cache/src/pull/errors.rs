@@ -8,8 +8,10 @@ use xdstp_uri::{NameKey, ResourceName};
 use crate::cache::Cache;
 use crate::change_set::Removals;
 use crate::id::SubscriberId;
+use crate::interest::Interest;
 use crate::keys::{LinkKey, ListKey, SlotKey, Target};
-use crate::resource_error::Failed;
+use crate::resource_error::{Failed, ResourceError};
+use crate::store::refuses;
 use crate::subscribers::{Debt, Link, Names};
 
 impl<V> Cache<V> {
@@ -65,6 +67,76 @@ impl<V> Cache<V> {
             }
         }
         false
+    }
+
+    /// Visits why collections are not sent that a subscriber asks for, to be told beside what is sent of them all the same: who has
+    /// that by its collection alone would take it for the answer. Of these `collections`, or of all that it asks for: a full state
+    /// speaks of all. It counts as told by [`pull_errors`](Self::pull_errors). That there is no such glob is not told so: then there
+    /// is nothing of it.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals, Resource, ResourceError};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut options = Options::default();
+    /// options.authoritative = false;
+    /// let mut cache = Cache::new(options);
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.fail(&clusters, &"*".parse().unwrap(), ResourceError::new(ResourceError::PERMISSION_DENIED, "ask by name"));
+    /// edit.put(&clusters, &"cart".parse().unwrap(), Resource::unversioned(7, ()));
+    /// let _ = edit.finish();
+    /// let pulled = cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
+    /// assert!(pulled.refused);
+    /// let mut told = Vec::new();
+    /// cache.pull_refusals(subscriber, Some(&[Interest::Wildcard]), &mut |name, _| told.push(name.to_string()));
+    /// assert_eq!(told, ["*"]);
+    /// cache.pull_errors(subscriber, Removals::Include, &mut |_| unreachable!());
+    /// ```
+    pub fn pull_refusals(
+        &mut self,
+        id: SubscriberId,
+        collections: Option<&[Interest]>,
+        visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
+    ) {
+        if self.refusals(id) == 0 {
+            return;
+        }
+        let lists: Vec<_> = match collections {
+            None => self.subscribers[id]
+                .links
+                .iter()
+                .filter_map(|link| Some(self.subscribers[*link].to_list()?.0))
+                .collect(),
+            Some(collections) => {
+                let type_key = self.subscribers[id].type_key;
+                let known = collections.iter().filter_map(|collection| self.store.list_of(type_key, collection));
+                known.filter(|list| self.subscribers.link_of(id, Target::List(*list)).is_some()).collect()
+            }
+        };
+        for list in lists {
+            let Some((name, failure)) = self.store.refusal(list).filter(|(name, of)| refuses(name, &of.error)) else {
+                continue;
+            };
+            let owed = &mut self.subscribers[id].owed;
+            if owed.clear(Debt::Error, name) {
+                owed.told_error(name, false);
+            }
+            visitor(name, &failure.error);
+        }
+    }
+
+    /// Of how many collections a subscriber may have to be told that they are not sent: of all that it asks for, if one of the type is
+    /// not, and of none otherwise.
+    pub fn refusals(&self, id: SubscriberId) -> usize {
+        if !self.is_open(id) {
+            return 0;
+        }
+        let subscriber = &self.subscribers[id];
+        if self.store[subscriber.type_key].refused > 0 { subscriber.collections } else { 0 }
     }
 
     /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links

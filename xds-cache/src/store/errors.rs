@@ -4,7 +4,7 @@ use xdstp_uri::ResourceName;
 
 use crate::interest::Interest;
 use crate::keys::{ListKey, TypeKey};
-use crate::resource_error::Failure;
+use crate::resource_error::{Failure, ResourceError};
 use crate::store::list::{Answer, List};
 use crate::store::tables::Store;
 
@@ -12,6 +12,14 @@ use crate::store::tables::Store;
 pub(crate) fn collection_of(name: &ResourceName) -> Option<Interest> {
     let interest = Interest::from(name.clone());
     if interest.is_collection() { Some(interest) } else { name.glob_parent().map(Interest::Name) }
+}
+
+/// Whether an error is why a collection is not sent. That there is no such glob is the answer to who asks for it.
+pub(crate) fn refuses(name: &ResourceName, error: &ResourceError) -> bool {
+    match Interest::from(name.clone()) {
+        Interest::Wildcard => true,
+        Interest::Name(name) => name.is_glob() && error.code != ResourceError::NOT_FOUND,
+    }
 }
 
 impl<V> Store<V> {
@@ -24,6 +32,15 @@ impl<V> Store<V> {
         listed < self.options.tombstones || self.is_here(type_key, name)
     }
 
+    /// A name or collection has this error from now on. The one before is returned.
+    pub(crate) fn set_error(&mut self, type_key: TypeKey, name: ResourceName, failure: Failure) -> Option<Failure> {
+        let of = &mut self.types[type_key];
+        of.refused += usize::from(refuses(&name, &failure.error));
+        let was_refused = of.errors.get(&name).is_some_and(|before| refuses(&name, &before.error));
+        of.refused -= usize::from(was_refused);
+        of.errors.insert(name, failure)
+    }
+
     /// Ends the error of a name, if there is one.
     pub(crate) fn clear_error(&mut self, type_key: TypeKey, name: &ResourceName) -> Option<Failure> {
         let of = &mut self.types[type_key];
@@ -31,6 +48,7 @@ impl<V> Store<V> {
             return None;
         }
         let failure = of.errors.remove(name)?;
+        of.refused -= usize::from(refuses(name, &failure.error));
         if let Some(list) = collection_of(name).and_then(|collection| self.list_of(type_key, &collection)) {
             self.lists[list].failed.remove(&failure.seq);
             self.drop_list_if_unused(list);
@@ -40,9 +58,25 @@ impl<V> Store<V> {
 
     /// Whether a collection as a whole has an error.
     pub(crate) fn is_refused(&self, list: ListKey) -> bool {
+        self.refusal(list).is_some()
+    }
+
+    /// It is not sent any more, if it is refused: what comes to it from then on, nobody says. Of an authoritative cache all there is
+    /// is here.
+    pub(crate) fn doubt(&mut self, list: ListKey) {
+        let is_refused = self.refusal(list).is_some_and(|(name, failure)| refuses(name, &failure.error));
+        if is_refused && !self.options.authoritative && self.lists[list].answer == Answer::Complete {
+            self.lists[list].answer = Answer::Stale;
+            self.note_list(list);
+        }
+    }
+
+    /// The error of a collection as a whole, and by which name.
+    pub(crate) fn refusal(&self, list: ListKey) -> Option<(&ResourceName, &Failure)> {
         let List { failed, glob, type_key, .. } = &self.lists[list];
         // Of the wildcard's list there is no other.
-        glob.as_ref().map_or(!failed.is_empty(), |glob| self.types[*type_key].errors.contains_key(glob))
+        let name = glob.as_ref().or_else(|| failed.values().next())?;
+        self.types[*type_key].errors.get(name).map(|failure| (name, failure))
     }
 
     /// Whether a relay has a reason to know about a name: somebody asked for it, or it is there.

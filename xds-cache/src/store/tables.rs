@@ -64,6 +64,8 @@ pub(crate) struct Type<V> {
     pub(crate) subscriber_count: u32,
     /// Of names and of globs.
     pub(crate) errors: HashMap<ResourceName, Failure>,
+    /// How many of these are why a collection is not sent.
+    pub(crate) refused: usize,
     pub(crate) aliases: Aliases,
     /// Whether a resource of it ever had one.
     pub(crate) had_aliases: bool,
@@ -136,6 +138,7 @@ impl<V> Store<V> {
             globs: HashMap::new(),
             subscriber_count: 0,
             errors: HashMap::new(),
+            refused: 0,
             aliases: Aliases::default(),
             had_aliases: false,
             departures: Departures::default(),

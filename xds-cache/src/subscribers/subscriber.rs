@@ -19,6 +19,8 @@ pub(crate) struct Subscriber {
     /// The chain of links to collections that changed.
     pub(crate) lists: Option<LinkKey>,
     pub(crate) links: Vec<LinkKey>,
+    /// How many of these are to collections.
+    pub(crate) collections: usize,
     /// Links to collections that have tombstones to tell.
     pub(crate) parting: BTreeSet<LinkKey>,
     /// What it is yet to be told.
@@ -48,6 +50,7 @@ impl Subscriber {
             slots: None,
             lists: None,
             links: Vec::new(),
+            collections: 0,
             parting: BTreeSet::new(),
             owed: Owed::default(),
             claims: Claims::default(),

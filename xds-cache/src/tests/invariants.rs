@@ -6,7 +6,7 @@ use xdstp_uri::ResourceName;
 
 use crate::Cache;
 use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target, TypeKey};
-use crate::store::{Answer, State, Varied};
+use crate::store::{Answer, State, Varied, refuses};
 use crate::subscribers::{Chain, Debt, Ends, Names};
 
 /// Panics when a chain, a count or an index is wrong, or something nobody uses was kept.
@@ -163,6 +163,8 @@ fn check_links<V>(cache: &Cache<V>) {
             assert_eq!(cache.subscribers[at].subscriber, key);
             assert_eq!(cache.subscribers[at].chain, Chain::Work);
         }
+        let to_lists = subscriber.links.iter().filter(|at| matches!(cache.subscribers[**at].target, Target::List(_)));
+        assert_eq!(subscriber.collections, to_lists.count());
         for (position, at) in subscriber.links.iter().enumerate() {
             let link = &cache.subscribers[*at];
             assert_eq!((link.subscriber, link.position), (key, position as u32));
@@ -247,6 +249,8 @@ fn check_errors<V>(cache: &Cache<V>) {
             .map(|(name, failure)| (name, failure.seq))
             .collect();
         assert_eq!(listed, expected);
+        let refused = of.errors.iter().filter(|(name, failure)| refuses(name, &failure.error)).count();
+        assert_eq!(of.refused, refused);
     }
 }
 

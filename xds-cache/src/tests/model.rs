@@ -171,6 +171,7 @@ impl Model {
                 universe().for_each(|name| self.fail(*of, &name, ResourceError::new(*code, "all"), *asked));
             }
             Op::Answered { of, what } => self.answered(*of, &interest(text(*what))),
+            Op::Recover { of, what } => self.recover(*of, &interest(text(*what))),
             Op::Begun { of, what } => self.begun(*of, &interest(text(*what))),
             Op::Lost => {
                 self.cache.origin_lost();
@@ -185,6 +186,7 @@ impl Model {
                 let removals = if *defer { Removals::Defer } else { Removals::Include };
                 self.pull_errors(*who, *entries, removals);
             }
+            Op::PullRefusals { who } => self.pull_refusals(*who),
             Op::PullAll { who } => self.pull_all(*who),
             Op::Wait { seconds } => {
                 self.now += Duration::from_secs(*seconds);

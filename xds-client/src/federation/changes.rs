@@ -1,5 +1,6 @@
 //! What an origin says, sorted by scope.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use xds_transport::client::Changed;
@@ -14,6 +15,8 @@ pub(crate) struct Changes {
     /// How often the scope had been led to another origin when that was asked.
     pub(crate) leads: usize,
     pub(crate) changed: Vec<Changed>,
+    /// What of that another scope of the stream asks for: it says nothing of the wildcard.
+    pub(crate) asked_elsewhere: BTreeSet<ResourceName>,
     /// What changed may be asked for by its aliases: they are a matter of delta (rule 105).
     pub(crate) by_alias: bool,
     pub(crate) removed: Vec<ResourceName>,
@@ -27,6 +30,8 @@ pub(crate) struct Changes {
     pub(crate) errors: Vec<(ResourceName, ResourceError)>,
     /// What lives on for a time: clients are told so by their own sessions (rule 148).
     pub(crate) refreshed: Vec<(ResourceName, Duration)>,
+    /// Collections that the server does not send, as far as is known: what comes of others ends that one did not.
+    pub(crate) refused: BTreeSet<Interest>,
     /// Collections of which what there is may be shown.
     pub(crate) begun: Vec<Interest>,
     /// Collections that are complete with this.

@@ -71,8 +71,8 @@ impl<'a> Places<'a> {
         of_every_node.is_some_and(|scope| scope.origin() != self.authorities.origin_of(name.authority()))
     }
 
-    /// Where a resource goes, and where it was and is not wanted any more. One with aliases goes where any of its names
-    /// is wanted.
+    /// Where a resource goes, last where a wildcard brings it, and where it was and is not wanted any more. One with aliases goes
+    /// where any of its names is wanted.
     pub(crate) fn of_resource(
         &mut self,
         type_url: &TypeUrl,

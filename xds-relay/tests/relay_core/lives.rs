@@ -9,8 +9,6 @@
 mod faults;
 mod history;
 mod oracle;
-#[path = "../../../xds-transport/tests/simulation/random.rs"]
-mod random;
 
 use std::sync::{Arc, Mutex};
 

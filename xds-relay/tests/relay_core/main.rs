@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "../../../xds-transport/tests/simulation/random.rs"]
+mod random;
 mod support;
 
 mod absence;
@@ -40,6 +42,7 @@ mod pieces;
 mod proposal_draft;
 mod proposal_forms;
 mod proposal_maps;
+mod refusals;
 mod refused;
 mod remembered;
 mod replica_alarms;

@@ -1,5 +1,6 @@
 //! What the machine tells its user: the same for both protocols.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
@@ -70,6 +71,13 @@ pub struct Update {
     /// [passes](ResourceError::is_transient) what is held stays in use; of any other the name is in
     /// [`removed`](Self::removed) too, or in [`kept`](Self::kept).
     pub errors: Vec<(ResourceName, ResourceError)>,
+    /// The wildcard, and the globs that something of this is of, that the origin does not send as far as is known with this, whenever
+    /// it said so on the stream: mostly none. What comes of one that is not among them says that it is sent.
+    ///
+    /// The protocols have no word for the end of an error. One that is sent again with nothing but what is asked for by its name, or
+    /// is held as it is, stays among them until something else of it comes, or the stream ends: of such a member it cannot be told
+    /// whether it comes for the collection or for its name.
+    pub refused: BTreeSet<Interest>,
     /// Variants of a name that are for the same parameters, which TP2 forbids: the first is what counts, the second is not
     /// used, or not any more.
     pub overlapping: Vec<Overlapping>,
@@ -94,6 +102,7 @@ impl Update {
             rejected: Vec::new(),
             kept: Vec::new(),
             errors: Vec::new(),
+            refused: BTreeSet::new(),
             overlapping: Vec::new(),
         }
     }

@@ -9,6 +9,7 @@ mod opening;
 mod outgoing;
 mod reference;
 mod refreshes;
+mod refusals;
 mod refused;
 mod room;
 mod sotw;

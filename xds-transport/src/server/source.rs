@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xdstp_cache::{
-    Failed, Interest, Place, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
-    Visited,
+    Failed, Interest, Place, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl,
+    Unanswered, Version, Visited,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -166,6 +166,22 @@ pub trait Source {
         removals: Removals,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool;
+
+    /// Visits why collections are not sent that the subscriber asks for, of these or of all, to be told beside what is sent: see
+    /// [`Cache::pull_refusals`](xdstp_cache::Cache::pull_refusals). A source that leaves this out refuses none.
+    fn pull_refusals(
+        &mut self,
+        _id: SubscriberId,
+        _collections: Option<&[Interest]>,
+        _visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
+    ) {
+    }
+
+    /// How many such errors there may be: see [`Cache::refusals`](xdstp_cache::Cache::refusals). Asked as a session begins, and from
+    /// a pull on that [says so](Pulled::refused) as long as there are.
+    fn refusals(&self, _id: SubscriberId) -> usize {
+        0
+    }
 
     /// Visits everything the subscriber is interested in: see [`Cache::visit`](xdstp_cache::Cache::visit).
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered;

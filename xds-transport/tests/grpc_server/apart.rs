@@ -6,7 +6,7 @@ use xds_transport::Protocol;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest};
 
 use crate::CDS;
-use crate::call::{ack, apart, delta_wildcard};
+use crate::call::{ack, apart, delta_wildcard, framed, gzip};
 use crate::plane::{Plane, WAITS};
 
 /// More than are handled at once; to subscribe to the last takes until the plane lets it.
@@ -87,4 +87,37 @@ async fn who_had_many_names_is_closed_when_it_leaves() {
     connection.cut();
     at_rest().await;
     assert_eq!(plane.count.all(), (1, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_sends_one_very_long_request_waits_for_one_of_who_sends_many() {
+    let _turn = apart().await;
+    let plane = Plane::small();
+    let mut served = plane.serve();
+    let many: Vec<_> = (0..1000).map(|at| format!("{at:0>100}")).collect();
+    let (mut calls, mut bytes) = (Vec::new(), 0);
+    for (at, client) in [1, 1, 1, 1, 1, 2].into_iter().enumerate() {
+        let headers =
+            [("content-type", "application/grpc"), ("grpc-encoding", "gzip"), ("x-client", &client.to_string())];
+        let connection = served.connect().await;
+        let mut call = connection.call(Protocol::Delta.aggregated_method(), &headers).await;
+        // Compressed, it may be of any length: there is one place for that.
+        let mut resource_names_subscribe = many.clone();
+        resource_names_subscribe.extend((at == 0).then(|| WAITS.to_owned()));
+        let request = DeltaDiscoveryRequest { type_url: CDS.into(), resource_names_subscribe, ..Default::default() };
+        let packed = gzip(&request);
+        call.send_bytes(framed(1, &packed), false);
+        calls.push((connection, call));
+        served.opened().await;
+        // In the line, in this order.
+        bytes += packed.len();
+        served.keeps(bytes).await;
+    }
+    plane.waits.begun().await;
+    plane.waits.end();
+    for (_, call) in &mut calls {
+        assert!(call.delta().await.unwrap().removed_resources.len() >= 1000);
+    }
+    // The first has the place, the second is next in the line.
+    assert_eq!(plane.count.clients(), [1, 1, 2, 1, 1, 1].map(Some));
 }

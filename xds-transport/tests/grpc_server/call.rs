@@ -1,5 +1,6 @@
 //! A client that writes HTTP/2 by hand: what it sends, and when, is the test's.
 
+use std::io::Write;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -129,6 +130,12 @@ pub(crate) fn status_of(headers: &HeaderMap) -> (i32, String) {
 
 pub(crate) fn framed(flag: u8, message: &[u8]) -> Bytes {
     [&[flag], &u32::try_from(message.len()).unwrap().to_be_bytes()[..], message].concat().into()
+}
+
+pub(crate) fn gzip(message: &impl Message) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&message.encode_to_vec()).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// The first request for all clusters.

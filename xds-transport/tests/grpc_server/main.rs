@@ -31,6 +31,7 @@ mod streams;
 mod time;
 #[cfg(feature = "rustls-any")]
 mod tls;
+mod turns;
 mod variants;
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";

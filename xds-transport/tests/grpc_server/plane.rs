@@ -66,6 +66,10 @@ pub(crate) struct Count {
     opened: AtomicUsize,
     closed: AtomicUsize,
     dropped: AtomicUsize,
+    /// Of which client each was that was opened.
+    clients: Mutex<Vec<Option<u64>>>,
+    /// Of which client each was that was looked at.
+    looks: Mutex<Vec<Option<u64>>>,
 }
 
 impl Count {
@@ -74,12 +78,23 @@ impl Count {
         let count = |of: &AtomicUsize| of.load(Ordering::SeqCst);
         (count(&self.opened), count(&self.closed), count(&self.dropped))
     }
+
+    /// Of which client each session is, in the order in which they were opened.
+    pub(crate) fn clients(&self) -> Vec<Option<u64>> {
+        self.clients.lock().unwrap().clone()
+    }
+
+    /// Of which client the sessions are that were looked at, look by look.
+    pub(crate) fn looks(&self) -> Vec<Option<u64>> {
+        self.looks.lock().unwrap().clone()
+    }
 }
 
 /// A server that is reached by connections in memory.
 pub(crate) struct Served {
     connections: mpsc::UnboundedSender<io::Result<DuplexStream>>,
     streams: mpsc::UnboundedReceiver<Opened>,
+    unfinished: Box<dyn Fn() -> usize>,
 }
 
 impl Served {
@@ -97,6 +112,17 @@ impl Served {
     pub(crate) async fn opened(&mut self) -> Opened {
         self.streams.recv().await.unwrap()
     }
+
+    /// So many bytes of requests are kept, until they are handled.
+    pub(crate) async fn keeps(&self, bytes: usize) {
+        for _ in 0..100_000 {
+            if (self.unfinished)() == bytes {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        panic!("{} bytes, and not {bytes}", (self.unfinished)());
+    }
 }
 
 #[derive(Default)]
@@ -105,13 +131,25 @@ pub(crate) struct Rules {
     pub(crate) max_request_bytes: Option<usize>,
     pub(crate) max_unfinished_bytes: Option<usize>,
     pub(crate) first_request_within: Option<Duration>,
+    pub(crate) long_turns: Option<usize>,
     pub(crate) settings: Settings,
 }
 
 impl Plane {
     /// One with clusters of these names, and a body of this many bytes each.
     pub(crate) fn with(names: impl IntoIterator<Item = String>, bytes: usize, ttl: Option<Duration>) -> Self {
-        let cache = Arc::new(Mutex::new(Cache::new(Options::default())));
+        Self::of(Options::default(), names, bytes, ttl)
+    }
+
+    /// The same, with a cache that looks at no more of them at a time.
+    pub(crate) fn that_looks_at(most: usize, names: impl IntoIterator<Item = String>) -> Self {
+        let mut options = Options::default();
+        options.looks = most;
+        Self::of(options, names, 10, None)
+    }
+
+    fn of(options: Options, names: impl IntoIterator<Item = String>, bytes: usize, ttl: Option<Duration>) -> Self {
+        let cache = Arc::new(Mutex::new(Cache::new(options)));
         let plane = Self { cache, count: Arc::default(), waits: Arc::default() };
         for name in names {
             plane.put(&name, bytes, ttl);
@@ -150,7 +188,14 @@ impl Plane {
     pub(crate) fn serve_with(&self, options: Rules) -> Served {
         let (connections, incoming) = mpsc::unbounded_channel();
         let (opened, streams) = mpsc::unbounded_channel();
-        let Rules { max_stream_age, max_request_bytes, max_unfinished_bytes, first_request_within, settings } = options;
+        let Rules {
+            max_stream_age,
+            max_request_bytes,
+            max_unfinished_bytes,
+            first_request_within,
+            long_turns,
+            settings,
+        } = options;
         let mut service = Service::new(Accepting { plane: self.clone(), opened })
             .settings(settings)
             .max_unfinished_bytes(max_unfinished_bytes.unwrap_or(1 << 20))
@@ -161,9 +206,13 @@ impl Plane {
         if let Some(time) = first_request_within {
             service = service.first_request_within(time);
         }
+        if let Some(at_a_time) = long_turns {
+            service = service.long_turns(at_a_time);
+        }
+        let unfinished = Box::new(service.unfinished_bytes());
         let server = Server::builder().accept_http1(true).add_routes(service.into_routes());
         tokio::spawn(server.serve_with_incoming(UnboundedReceiverStream::new(incoming)));
-        Served { connections, streams }
+        Served { connections, streams, unfinished }
     }
 
     fn lock(&self) -> MutexGuard<'_, Cache<Frame>> {
@@ -183,15 +232,17 @@ struct Accepting {
 impl Accept for Accepting {
     type Source = Counted;
 
-    /// A stream is refused with the words it asks for, or answered with those it says.
+    /// A stream is refused with the words it asks for, or answered with those it says, and is of the client that it says.
     async fn accept(&self, opened: Opened) -> Result<Accepted<Counted>, Status> {
         let metadata = opened.metadata();
         if let Some(words) = metadata.get("x-refuse") {
             return Err(Status::failed_precondition(words.to_str().unwrap()));
         }
         let says = metadata.get("x-say").cloned();
+        let client = metadata.get("x-client").map(|client| client.to_str().unwrap().parse().unwrap());
         let _ = self.opened.send(opened);
-        let mut accepted = Accepted::from(Counted(self.plane.clone()));
+        let mut accepted = Accepted::from(Counted(self.plane.clone(), client));
+        accepted.client = client;
         if let Some(words) = says {
             accepted.metadata.insert("x-said", words);
         }
@@ -199,7 +250,7 @@ impl Accept for Accepting {
     }
 }
 
-pub(crate) struct Counted(Plane);
+pub(crate) struct Counted(Plane, Option<u64>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
@@ -210,6 +261,7 @@ impl Drop for Counted {
 impl Source for Counted {
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         self.0.count.opened.fetch_add(1, Ordering::SeqCst);
+        self.0.count.clients.lock().unwrap().push(self.1);
         self.0.lock().open(type_url)
     }
 
@@ -239,6 +291,7 @@ impl Source for Counted {
         removals: Removals,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
+        self.0.count.looks.lock().unwrap().push(self.1);
         Source::pull(&mut *self.0.lock(), id, removals, visitor)
     }
 

@@ -1,6 +1,5 @@
 //! How requests come in.
 
-use std::io::Write;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,7 +7,7 @@ use prost::Message;
 use xds_transport::Protocol;
 use xds_transport::wire::DeltaDiscoveryRequest;
 
-use crate::call::{Call, Connection, ack, apart, delta_wildcard, framed};
+use crate::call::{Call, Connection, ack, apart, delta_wildcard, framed, gzip};
 use crate::plane::{Plane, Rules, Served};
 
 #[tokio::test(start_paused = true)]
@@ -113,12 +112,6 @@ async fn a_compressed_request_that_was_not_declared_ends_the_stream() {
         call.send_bytes(framed(flag, &delta_wildcard().encode_to_vec()), false);
         assert_eq!(call.status().await, (13, words.to_owned()));
     }
-}
-
-fn gzip(message: &impl Message) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(&message.encode_to_vec()).unwrap();
-    encoder.finish().unwrap()
 }
 
 async fn compressing(served: &Served) -> (Connection, Call) {

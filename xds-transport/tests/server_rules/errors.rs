@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use xds_transport::Frame;
 use xds_transport::Protocol;
+use xds_transport::server::ASKS_FOR_OTHERS;
 use xds_transport::wire::walk::Fields;
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server, payload, seconds};
@@ -94,10 +95,10 @@ fn rule_117_a_collection_has_errors_and_members_of_a_glob_have_and_what_a_wildca
     assert_eq!(globs.poll(&mut server), [told]);
     // Whoever asks for all is told why it is not sent all, which removes nothing, and of nothing else.
     assert_eq!(wildcards.poll(&mut server), ["C !*:7"]);
-    // Who comes later is told too.
-    assert_eq!(Client::delta().subscribe(&mut server, CLUSTERS, &["*"]), ["C a@1", "C !*:7"]);
+    // Who comes later is told too: of what is sent of a collection, with it.
+    assert_eq!(Client::delta().subscribe(&mut server, CLUSTERS, &["*"]), ["C a@1 !*:7"]);
     let later = Client::delta().subscribe(&mut server, CLUSTERS, &[GLOB]);
-    assert_eq!(later, [format!("C {MEMBER}@1"), format!("C -xdstp://x/T/d/2 !{GLOB}:7 !xdstp://x/T/d/2:7")]);
+    assert_eq!(later, [format!("C {MEMBER}@1 !{GLOB}:7"), "C -xdstp://x/T/d/2 !xdstp://x/T/d/2:7".to_owned()]);
 }
 
 #[test]
@@ -135,12 +136,12 @@ fn rule_117_over_sotw_a_full_state_says_itself_what_collections_it_lacks() {
             assert_eq!(told, [format!("C a@1 !{asked}:7")]);
         }
     }
-    // Of another type the resources come first: what a response lacks is not gone.
+    // Nor of another type, though what a response lacks is not gone there.
     let mut server = Server::with(ENDPOINTS, &["a"]);
     server.fail(ENDPOINTS, "*", PERMISSION_DENIED);
     let mut client = Client::sotw();
-    assert_eq!(client.names(&mut server, ENDPOINTS, &["a", "*"]), ["E a@1"]);
-    assert_eq!(client.ack(&mut server, ENDPOINTS), ["E !*:7"]);
+    assert_eq!(client.names(&mut server, ENDPOINTS, &["a", "*"]), ["E a@1 !*:7"]);
+    assert_eq!(client.ack(&mut server, ENDPOINTS), [""; 0]);
 }
 
 #[test]
@@ -267,4 +268,75 @@ fn rule_034_what_stays_beside_an_error_stays_in_the_version() {
     let mut other = Client::sotw();
     assert_eq!(other.names(&mut server, ENDPOINTS, &["a", "b"]), ["E a@1 b@2"]);
     assert_eq!(versions(&client), versions(&other));
+}
+
+/// Without its error, what others asked for would be taken for the answer: over SotW for one that lacks all else.
+#[test]
+fn rule_118_what_is_sent_of_a_collection_that_is_refused_comes_with_its_error() {
+    for (of, letter) in [(CLUSTERS, 'C'), (ENDPOINTS, 'E')] {
+        for (asked, member) in [("*", "a"), (GLOB, MEMBER)] {
+            let mut server = Server::relay();
+            let (mut named, mut delta) = (Client::delta(), Client::delta());
+            named.subscribe(&mut server, of, &[member]);
+            delta.subscribe(&mut server, of, &[asked]);
+            let (mut sotw, mut back) = (Client::sotw(), Client::sotw().with_features(&[ASKS_FOR_OTHERS]));
+            sotw.names(&mut server, of, &[asked]);
+            back.names_at(&mut server, of, &[asked], "v");
+            server.fail(of, asked, PERMISSION_DENIED);
+            delta.poll(&mut server);
+            for client in [&mut sotw, &mut back] {
+                assert_eq!(client.poll(&mut server), [format!("{letter} !{asked}:7")]);
+                assert_eq!(client.ack(&mut server, of), [""; 0]);
+            }
+            for version in ["1", "2"] {
+                server.put(of, member, version);
+                assert_eq!(named.poll(&mut server), [format!("{letter} {member}@{version}")]);
+                let told = [format!("{letter} {member}@{version} !{asked}:7")];
+                assert_eq!(delta.poll(&mut server), told);
+                for client in [&mut sotw, &mut back] {
+                    assert_eq!(client.poll(&mut server), told);
+                    // As it is once it is asked for beside something else.
+                    assert_eq!(client.ack(&mut server, of), [""; 0]);
+                }
+            }
+            server.answered(of, asked);
+            server.put(of, member, "3");
+            for client in [&mut delta, &mut sotw, &mut back] {
+                assert_eq!(client.poll(&mut server), [format!("{letter} {member}@3")]);
+            }
+        }
+    }
+}
+
+/// A full state is what it holds from then on, to a client that knows no errors: there is none of what is not answered. That is no
+/// matter of types whose absences say nothing.
+#[test]
+fn rule_151_over_sotw_who_comes_back_loses_nothing_to_a_refusal() {
+    for (of, told) in [(CLUSTERS, None), (ENDPOINTS, Some("E !*:7"))] {
+        let mut server = Server::relay();
+        server.fail(of, "*", PERMISSION_DENIED);
+        let mut client = Client::sotw();
+        client.names_at(&mut server, of, &["*"], "v");
+        server.fail(of, "*", PERMISSION_DENIED);
+        assert_eq!(client.poll(&mut server), told.as_slice());
+    }
+}
+
+/// A control plane answers for all there is, and says so to who comes back too.
+#[test]
+fn rule_117_over_sotw_who_comes_back_to_a_control_plane_is_told_what_it_refuses() {
+    for of in [CLUSTERS, ENDPOINTS] {
+        for asked in ["*", GLOB] {
+            // The version that its state has, too: an equal one says that a client holds all there is.
+            for version in ["", "old", "v"] {
+                let mut server = Server::with(of, &["a"]);
+                server.cache.set_type_version(&of.into(), Some("v".into()));
+                server.fail(of, asked, PERMISSION_DENIED);
+                let mut client = Client::sotw();
+                let mut told = client.names_at(&mut server, of, &[asked], version);
+                told.extend(client.ack(&mut server, of));
+                assert!(told.concat().contains(&format!("!{asked}:7")), "{of} {asked} {version}: {told:?}");
+            }
+        }
+    }
 }

@@ -22,6 +22,7 @@ mod order;
 mod over;
 mod parameters;
 mod reconnect;
+mod refused;
 mod selections;
 mod sessions;
 mod streams;

@@ -52,6 +52,7 @@ impl Client {
             resource_names: names.iter().map(|name| (*name).to_owned()).collect(),
             resource_locators: locators.collect(),
             response_nonce: std::mem::take(&mut self.request.response_nonce),
+            node: std::mem::take(&mut self.request.node),
             ..Default::default()
         };
         let request = self.request.encode_to_vec().into();
@@ -128,7 +129,9 @@ impl Client {
                 .encode_to_vec(),
                 Protocol::Sotw => {
                     self.request.response_nonce = response.nonce;
-                    assert_ne!(self.request.version_info, response.version, "something changed");
+                    // An error is told of what is as it was.
+                    let is_news = self.request.version_info != response.version || !response.errors.is_empty();
+                    assert!(is_news, "something changed");
                     self.request.version_info = response.version;
                     self.request.encode_to_vec()
                 }

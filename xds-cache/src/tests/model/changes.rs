@@ -7,7 +7,7 @@ use xdstp_uri::ResourceName;
 
 use super::{COLLECTIONS, Client, Model, TYPES, resource, text};
 use crate::tests::name;
-use crate::{Cache, Interest, Outcome, Outcomes, Resource, SubscriberId, TypeUrl};
+use crate::{Cache, Interest, Outcome, Outcomes, Resource, ResourceError, SubscriberId, TypeUrl};
 
 impl Model {
     pub(super) fn begun(&mut self, of: usize, collection: &Interest) {
@@ -44,7 +44,9 @@ impl Model {
             },
         };
         if let Some(glob) = name.glob_parent() {
-            self.errors[of].remove(&glob);
+            let authoritative = self.options.authoritative;
+            self.errors[of]
+                .retain(|failed, error| *failed != glob || !authoritative && error.code != ResourceError::NOT_FOUND);
         }
         self.owe(of, name);
         self.renew(of, name);

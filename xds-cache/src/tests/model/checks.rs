@@ -25,6 +25,7 @@ impl Model {
             if said.len() < entries { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         assert_eq!(pulled.more, said.len() == entries || pulled.paused);
+        assert_eq!(pulled.refused, self.refuses(client.of) && client.interests.iter().any(Interest::is_collection));
         if removals == Removals::Defer {
             assert!(has_additions || said.is_empty() && !pulled.answered, "{said:?} was not announced");
             let errors = self.cache.subscribers[client.id].owed.owes_any(crate::subscribers::Debt::Error);
@@ -233,11 +234,12 @@ impl Model {
             Interest::Name(name) if !name.is_glob() => self.is_unanswered(client, name),
             collection => !self.is_known(client.of, collection) && !self.is_refused(client.of, collection),
         };
-        let part = |interest: &&Interest| {
-            interest.is_collection() && self.is_known(client.of, interest) && !self.is_complete(client.of, interest)
-        };
         let refused =
-            |interest: &&Interest| !self.is_known(client.of, interest) && self.is_refused(client.of, interest);
+            |interest: &&Interest| !self.is_complete(client.of, interest) && self.is_refused(client.of, interest);
+        let part = |interest: &&Interest| {
+            let is_known = interest.is_collection() && self.is_known(client.of, interest);
+            is_known && !self.is_complete(client.of, interest) && !refused(interest)
+        };
         assert_eq!(unanswered.refused, client.interests.iter().filter(refused).count());
         assert_eq!(unanswered.incomplete, client.interests.iter().filter(part).count());
         let (collections, names): (Vec<_>, Vec<_>) =

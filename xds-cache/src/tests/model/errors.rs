@@ -1,13 +1,13 @@
 //! Which errors there are, and who is told of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use xdstp_uri::ResourceName;
 
-use super::{Client, Model, TYPES};
+use super::{COLLECTIONS, Client, Model, TYPES, interest};
 use crate::resource_error::Told;
 use crate::subscribers::Subscriber;
-use crate::{Interest, ResourceError, TypeUrl};
+use crate::{Interest, Removals, ResourceError, TypeUrl};
 
 impl Model {
     /// Takes over which errors a relay has forgotten: none that concerns anybody, and all that did no longer when they were
@@ -48,6 +48,46 @@ impl Model {
         });
         self.failed(of, name, error, asked, may_be_unlisted);
         self.check_unseen(of, name, untold);
+    }
+
+    /// Nothing but the error ends, whatever was answered.
+    pub(super) fn recover(&mut self, of: usize, collection: &Interest) {
+        let url = TypeUrl::from(TYPES[of]);
+        self.change(|cache, _, woken| cache.recover_collection(&url, collection, woken));
+        if let Interest::Name(glob) = collection {
+            self.errors[of].remove(glob);
+        }
+    }
+
+    /// Once all is pulled, those of the globs that a client asks for, but that there is no such: as often as it is asked.
+    pub(super) fn pull_refusals(&mut self, who: usize) {
+        while self.pull(who, usize::MAX, Removals::Include) {}
+        let Some(client) = &mut self.clients[who] else { return };
+        let collections = COLLECTIONS.map(interest);
+        let [told, all] = [Some(&collections[..]), None].map(|collections| {
+            let mut told = BTreeMap::new();
+            self.cache.pull_refusals(client.id, collections, &mut |name, error| {
+                assert_eq!(told.insert(name.clone(), error.clone()), None, "{name} is told twice");
+            });
+            told
+        });
+        assert_eq!(told, all);
+        let is_told = |name: &ResourceName, error: &ResourceError| {
+            let is_asked = client.interests.contains(&Interest::Name(name.clone()));
+            is_asked && name.is_glob() && error.code != ResourceError::NOT_FOUND
+        };
+        let mut expected = self.errors[client.of].clone();
+        expected.retain(|name, error| is_told(name, error));
+        assert_eq!(told, expected);
+        for name in told.keys() {
+            client.owed_errors.remove(name);
+            client.may_errors.remove(name);
+        }
+    }
+
+    /// Whether a collection of a type is refused.
+    pub(super) fn refuses(&self, of: usize) -> bool {
+        self.errors[of].iter().any(|(name, error)| name.is_glob() && error.code != ResourceError::NOT_FOUND)
     }
 
     /// Whether a name that is not there has an error of which only those were told who asked for just that name.
@@ -104,6 +144,10 @@ impl Model {
             assert!(!self.is_watched(of, &Interest::Name(name.clone())), "who asked for {name} is not told");
             self.errors[of].remove(name);
             return;
+        }
+        // What is not sent was said to be all there is, and is not from now on.
+        if name.is_glob() && error.code != ResourceError::NOT_FOUND {
+            self.complete[of].remove(&Interest::Name(name.clone()));
         }
         self.errors[of].insert(name.clone(), error);
         if self.is_watched(of, &Interest::Name(name.clone())) && !self.resources[of].contains_key(name) {

@@ -67,6 +67,11 @@ pub(super) enum Op {
         of: usize,
         what: usize,
     },
+    /// A collection that is refused is sent after all.
+    Recover {
+        of: usize,
+        what: usize,
+    },
     /// The first of an answer came.
     Begun {
         of: usize,
@@ -88,6 +93,10 @@ pub(super) enum Op {
         who: usize,
         entries: usize,
         defer: bool,
+    },
+    /// What is told of collections beside what is sent of them.
+    PullRefusals {
+        who: usize,
     },
     PullAll {
         who: usize,
@@ -137,12 +146,14 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (of(), NAMES.len()..INTERESTS).prop_map(|(of, what)| Op::Answered { of, what }),
         2 => (of(), prop::sample::select(vec![5, 7, 14]), any::<bool>())
             .prop_map(|(of, code, asked)| Op::FailAll { of, code, asked }),
+        2 => (of(), NAMES.len()..INTERESTS).prop_map(|(of, what)| Op::Recover { of, what }),
         1 => (of(), NAMES.len()..INTERESTS).prop_map(|(of, what)| Op::Begun { of, what }),
         1 => Just(Op::Lost),
         2 => (of(), either()).prop_map(|(of, what)| Op::Evict { of, what }),
         4 => (who(), 1..4_usize, any::<bool>()).prop_map(|(who, entries, defer)| Op::Pull { who, entries, defer }),
         2 => (who(), 1..4_usize, any::<bool>())
             .prop_map(|(who, entries, defer)| Op::PullErrors { who, entries, defer }),
+        2 => who().prop_map(|who| Op::PullRefusals { who }),
         4 => who().prop_map(|who| Op::PullAll { who }),
         1 => (0..8_u64).prop_map(|seconds| Op::Wait { seconds }),
     ]

@@ -86,6 +86,40 @@ fn r065_that_a_deleted_resource_is_used_on_is_logged_once_and_that_it_is_back() 
     assert_eq!(lines, expected);
 }
 
+/// Whoever comes back is told again, and so is who is sent something of a collection that is refused.
+#[test]
+fn rule_118_why_something_is_not_sent_is_logged_once_however_often_it_is_said() {
+    let lines = logged("not sent", || {
+        let world = World::new();
+        let watch = world.watch("x");
+        for words in ["not yet", "not you"] {
+            world.top().fail(CDS, "x", 7, words);
+            world.network.settle();
+            world.top().end_streams();
+            world.network.pass(Duration::from_secs(5));
+        }
+        drop(watch);
+    });
+    assert_eq!(lines, ["not yet", "not you"].map(|words| (Level::WARN, format!("not sent: {words}"))));
+}
+
+/// Where all is asked for on the same stream, not each that the error may concern asks for the glob.
+#[test]
+fn rule_118_why_a_glob_is_not_sent_is_logged_once_beside_a_wildcard() {
+    let lines = logged("not sent", || {
+        let world = World::new();
+        let (glob, member) = (xdstp("a", CDS, "g/*"), xdstp("a", CDS, "g/1"));
+        let watches = ["*", &glob, &member].map(|name| world.watch(name));
+        for version in ["1", "2", "3"] {
+            world.put(CDS, &member, version);
+            world.top().fail(CDS, &glob, 7, "ask by name");
+            world.network.settle();
+        }
+        drop(watches);
+    });
+    assert_eq!(lines, [(Level::WARN, "not sent: ask by name".to_owned())]);
+}
+
 #[test]
 fn r084_that_names_are_asked_for_without_dpds_is_logged_once_however_many_they_are() {
     let lines = logged("dynamic parameters", || {

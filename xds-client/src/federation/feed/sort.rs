@@ -66,6 +66,9 @@ impl Feed {
                 // Equal versions of different servers say nothing to clients: only the content does.
                 changed.resource = changed.resource.value.into_resource(None);
             }
+            if !at.is_empty() {
+                places.put(last, |part| _ = part.asked_elsewhere.insert(changed.name.clone()));
+            }
             for place in at {
                 places.put(place, |part| part.changed.push(changed.clone()));
             }
@@ -103,7 +106,12 @@ impl Feed {
 
     /// The same of what it says of names without a resource, and of collections.
     fn sort_names(&mut self, update: Update, complete: Vec<Interest>, places: &mut Places<'_>) {
-        let Update { type_url, removed, missing, lacking, errors, refreshed, unsaid, .. } = update;
+        let Update { type_url, removed, missing, lacking, errors, refreshed, unsaid, refused, .. } = update;
+        for interest in refused {
+            if let Some(place) = places.of_interest(&interest) {
+                places.put(place, |part| _ = part.refused.insert(interest.clone()));
+            }
+        }
         let rules = self.server.rules.of(&type_url);
         // Absence from a full state is an answer, late as it is taken for one; elsewhere it is not (rule 67).
         let (removed_too, missing): (Vec<_>, _) =
@@ -126,14 +134,19 @@ impl Feed {
         }
         for (name, error) in errors {
             let message: String = error.message.chars().take(MAX_MESSAGE).collect();
-            tracing::warn!(origin = %self.server.origin, stream = %self.label, %name, "not sent: {message}");
             // That all of a type cannot be asked for over SotW, each client's own session says.
             if unsaid && name.as_str() == "*" && !self.is_watched(&type_url, &name, places) {
                 continue;
             }
-            for place in places.of_name(&type_url, &name, &self.elsewhere) {
-                let error = ResourceError::new(error.code, message.as_str());
-                places.put(place, |part| part.errors.push((name.clone(), error)));
+            let error = ResourceError::new(error.code, message.as_str());
+            let at = places.of_name(&type_url, &name, &self.elsewhere);
+            let knows = |place: &usize| places.scope(*place).is_some_and(|scope| scope.fails(&type_url, &name, &error));
+            // It is said again beside what is sent of a collection. Not all of these ask for that.
+            if !at.iter().any(knows) {
+                tracing::warn!(origin = %self.server.origin, stream = %self.label, %name, "not sent: {message}");
+            }
+            for place in at {
+                places.put(place, |part| part.errors.push((name.clone(), error.clone())));
             }
         }
         for (name, ttl) in refreshed {

@@ -13,7 +13,8 @@ use xds_transport::server::{
     Answer, Image, NodeError, ProtocolError, Refused, Source, Tally, Took, held_weight, weight,
 };
 use xdstp_cache::{
-    Failed, Interest, Place, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
+    Failed, Interest, Place, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl,
+    Unanswered, Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -263,6 +264,21 @@ impl Source for Routes {
         // What is gone with its error was told.
         self.give_back_brought(id);
         more
+    }
+
+    fn pull_refusals(
+        &mut self,
+        id: SubscriberId,
+        collections: Option<&[Interest]>,
+        visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
+    ) {
+        let parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
+        parts.for_each(|part| part.scope.pull_refusals(part.id, collections, visitor));
+    }
+
+    fn refusals(&self, id: SubscriberId) -> usize {
+        let parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
+        parts.map(|part| part.scope.refusals(part.id)).sum()
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

@@ -30,13 +30,16 @@ pub(super) struct Pending {
 impl Pending {
     pub(super) fn new(
         changed: Vec<Changed>,
-        removed: Vec<(ResourceName, bool)>,
+        (removed, said, silent): (Vec<ResourceName>, bool, Vec<ResourceName>),
         (errors, complete): (Vec<(ResourceName, ResourceError)>, &[Interest]),
         refreshed: Vec<(ResourceName, Duration)>,
     ) -> Self {
         let is_answered = |name: &ResourceName| name.is_glob() && complete.contains(&Interest::Name(name.clone()));
         let (errors_of_answered, errors): (Vec<_>, Vec<_>) =
             errors.into_iter().partition(|(name, _)| is_answered(name));
+        // What watches are told is gone by a word, and then what is by a silence.
+        let removed = removed.into_iter().map(|name| (name, said));
+        let removed: Vec<_> = removed.chain(silent.into_iter().map(|name| (name, false))).collect();
         Self {
             changed: changed.into_iter(),
             removed: removed.into_iter(),
@@ -49,7 +52,8 @@ impl Pending {
     /// Stores as many as may be under one hold of the lock. Whether that was all.
     pub(super) fn store(&mut self, batch: &mut Batch<'_>, now: Instant) -> bool {
         let Self { changed, removed, errors, refreshed, .. } = self;
-        changed.by_ref().take(BATCH).for_each(|changed| batch.put(changed));
+        let refuses = batch.edit.refuses(batch.type_url);
+        changed.by_ref().take(BATCH).for_each(|changed| batch.put(changed, refuses));
         if changed.len() == 0 {
             removed.by_ref().take(BATCH).for_each(|(name, said)| batch.remove(name, said));
         }
@@ -77,6 +81,10 @@ pub(super) struct Batch<'a> {
     pub(super) restated: &'a mut Restated,
     /// What lost an alias: it may be all that it was wanted by. So may be what came as it was given up.
     pub(super) bereft: &'a mut BTreeSet<ResourceName>,
+    /// Collections that the server does not send.
+    pub(super) refused: &'a BTreeSet<Interest>,
+    /// What comes because another scope asks for it.
+    pub(super) asked_elsewhere: &'a BTreeSet<ResourceName>,
     /// What changed may be asked for by its aliases.
     pub(super) by_alias: bool,
     /// The scope is shared, and holds only stubs of what must not be.
@@ -88,9 +96,13 @@ pub(super) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    fn put(&mut self, Changed { name, resource, touched, .. }: Changed) {
-        let Self { type_url, edit, .. } = self;
+    /// It `refuses` a collection: what comes may end that.
+    fn put(&mut self, Changed { name, resource, touched, .. }: Changed, refuses: bool) {
         let aliases: Vec<_> = resource.value.aliases().filter(|_| self.by_alias).collect();
+        if refuses {
+            self.recover(&name, &aliases);
+        }
+        let Self { type_url, edit, .. } = self;
         let resource = if self.shared && resource.value.do_not_cache() {
             stub(&resource, edit.resource(type_url, &name).is_some_and(may_be_held))
         } else {
@@ -115,6 +127,22 @@ impl Batch<'_> {
         // Envoy waits for what it is sent again; to a program what is as it was is no news (rule 43).
         if touched && !self.watched {
             edit.touch(type_url, &name);
+        }
+    }
+
+    /// It comes, and nobody asks for just that: the collection that it comes with is not refused any more, if its server does not say
+    /// so still. Before anybody sees it, who would take it for something that others asked for.
+    fn recover(&mut self, name: &ResourceName, aliases: &[ResourceName]) {
+        if aliases.iter().chain([name]).any(|name| self.is_asked(name)) {
+            return;
+        }
+        let glob = name.glob_parent().map(Interest::Name);
+        let is_wanted = |glob: &Interest| self.demand.is_some_and(|demand| demand.wants(self.type_url, glob));
+        let by_wildcard = !glob.as_ref().is_some_and(is_wanted) && !self.asked_elsewhere.contains(name);
+        for collection in glob.into_iter().chain(by_wildcard.then_some(Interest::Wildcard)) {
+            if !self.refused.contains(&collection) {
+                self.edit.recover(self.type_url, &collection);
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use xdstp_cache::{Interest, Resource, Stored, SubscriberId, TypeUrl};
+use xdstp_cache::{Interest, Resource, ResourceError, Stored, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use super::{BATCH, Scope};
@@ -111,6 +111,11 @@ impl Scope {
             name: own.clone(),
             resource,
         }
+    }
+
+    /// Whether it is known that a name or collection fails, and in just these words.
+    pub(crate) fn fails(&self, type_url: &TypeUrl, name: &ResourceName, error: &ResourceError) -> bool {
+        self.lock().cache.error(type_url, name) == Some(error)
     }
 
     /// What a subscriber asks for: bounded by what a stream may.

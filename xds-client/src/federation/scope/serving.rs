@@ -8,7 +8,8 @@ use std::time::Instant;
 use xds_transport::Frame;
 use xds_transport::client::name_size;
 use xdstp_cache::{
-    Failed, Interest, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
+    Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Subscribed, SubscriberId, TypeUrl, Unanswered,
+    Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -171,6 +172,19 @@ impl Scope {
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
         self.lock().cache.pull_errors(id, removals, visitor)
+    }
+
+    pub(crate) fn pull_refusals(
+        &self,
+        id: SubscriberId,
+        collections: Option<&[Interest]>,
+        visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
+    ) {
+        self.lock().cache.pull_refusals(id, collections, visitor);
+    }
+
+    pub(crate) fn refusals(&self, id: SubscriberId) -> usize {
+        self.lock().cache.refusals(id)
     }
 
     pub(crate) fn visit(

@@ -15,13 +15,14 @@ use crate::federation::markers::is_marker;
 impl Scope {
     /// Stores what came from upstream, and wakes who is interested. What of it changed without its version is returned.
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) -> Restated {
-        let mut restated = Restated::default();
+        let (mut restated, mut bereft, mut over) = (Restated::default(), BTreeSet::new(), false);
         self.recall_deleted(type_url, &changes, now);
         let Some(changes) = self.heeded(type_url, changes) else { return restated };
         let Changes {
             server,
             leads,
             changed,
+            asked_elsewhere,
             by_alias,
             removed,
             missing,
@@ -29,18 +30,15 @@ impl Scope {
             unsaid: _,
             errors,
             refreshed,
+            refused,
             begun,
             complete,
             version,
             system_version,
         } = self.decide(type_url, changes);
-        let silent = self.gone_by_silence(type_url, &missing);
-        let watched = self.is_watched();
-        // What watches are told is gone by a word, and then what is by a silence.
-        let said = removed.into_iter().map(|name| (name, self.is_kept || watched));
-        let removed: Vec<_> = said.chain(silent.into_iter().map(|name| (name, false))).collect();
-        let mut pending = Pending::new(changed, removed, (errors, &complete), refreshed);
-        let (mut bereft, mut over) = (BTreeSet::new(), false);
+        let (watched, silent) = (self.is_watched(), self.gone_by_silence(type_url, &missing));
+        let mut pending =
+            Pending::new(changed, (removed, self.is_kept || watched, silent), (errors, &complete), refreshed);
         while !over {
             self.change(Some(now), |state| {
                 if state.leads() != leads || !(state.heeds(server) || watched && state.waits_for(server)) {
@@ -57,6 +55,8 @@ impl Scope {
                     said_gone,
                     restated: &mut restated,
                     bereft: &mut bereft,
+                    refused: &refused,
+                    asked_elsewhere: &asked_elsewhere,
                     by_alias,
                     shared: self.shared,
                     of_others,

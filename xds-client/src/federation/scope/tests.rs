@@ -1,9 +1,14 @@
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::task::Wake;
+
 use bytes::Bytes;
 use prost::Message as _;
 use xds_transport::client::{Command, Event, Stream};
 use xds_transport::wire::{Any, DeltaDiscoveryResponse, Resource as WireResource};
 use xds_transport::{Protocol, TypeRules};
-use xdstp_cache::Interest;
+use xdstp_cache::{Interest, Pull, Removals, ResourceError};
+use xdstp_uri::ResourceName;
 
 use super::asking::OPENING;
 use super::*;
@@ -124,4 +129,98 @@ fn what_is_served_of_others_while_it_is_noted_what_is_held_is_of_others_too() {
     let mut held: Vec<_> = scope.lock().of_others.held[&type_url].iter().map(ToString::to_string).collect();
     held.sort();
     assert_eq!(held, ["a", "b"]);
+}
+
+/// A scope of which somebody asks for these, and the first request for that was taken.
+fn asking(now: Instant, interests: &[&str]) -> (Arc<Scope>, SubscriberId) {
+    let scope = Arc::new(Scope::streamed(ScopeKey::EveryNode, 0, Duration::from_secs(3600), None, 1));
+    let id = scope.open(&CDS.into(), Waker::noop().clone());
+    for interest in interests {
+        scope.subscribe(&CDS.into(), id, &Interest::from(interest.parse::<ResourceName>().unwrap()));
+    }
+    while scope.take_asks(now, (0, 0), true, &mut |_| ()) {}
+    (scope, id)
+}
+
+const GLOB: &str = "xdstp://x/envoy.config.cluster.v3.Cluster/d/*";
+const MEMBER: &str = "xdstp://x/envoy.config.cluster.v3.Cluster/d/a";
+
+fn refuse(scope: &Scope, now: Instant, collection: &str, code: i32) {
+    let errors = vec![(collection.parse().unwrap(), ResourceError::new(code, "no"))];
+    let refused = [Interest::from(collection.parse::<ResourceName>().unwrap())].into();
+    scope.store(&CDS.into(), Changes { errors, refused, ..Changes::default() }, now);
+}
+
+fn is_refused(scope: &Scope, collection: &str) -> bool {
+    scope.lock().cache.error(&CDS.into(), &collection.parse().unwrap()).is_some()
+}
+
+#[test]
+fn rule_118_a_collection_recovers_with_what_nobody_names_and_its_server_does_not_withhold() {
+    #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+    let now = Instant::now();
+    for (asked, named, member) in [("*", "b", "a"), (GLOB, "xdstp://x/envoy.config.cluster.v3.Cluster/d/b", MEMBER)] {
+        let (scope, _) = asking(now, &[asked, named]);
+        refuse(&scope, now, asked, 7);
+        let withheld = [Interest::from(asked.parse::<ResourceName>().unwrap())].into();
+        for (name, refused, stays) in [(named, [].into(), true), (member, withheld, true), (member, [].into(), false)] {
+            scope.store(&CDS.into(), Changes { refused, ..came(now, &[name]) }, now);
+            assert_eq!(is_refused(&scope, asked), stays, "{asked} {name}");
+        }
+    }
+}
+
+#[test]
+fn rule_118_a_wildcard_recovers_with_what_no_other_scope_of_its_stream_asks_for() {
+    #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+    let now = Instant::now();
+    let (scope, _) = asking(now, &["*"]);
+    refuse(&scope, now, "*", 7);
+    for (asked_elsewhere, stays) in [(BTreeSet::from([MEMBER.parse().unwrap()]), true), (BTreeSet::new(), false)] {
+        scope.store(&CDS.into(), Changes { asked_elsewhere, ..came(now, &[MEMBER]) }, now);
+        assert_eq!(is_refused(&scope, "*"), stays);
+    }
+}
+
+/// A member that is yet to be stored is no reason to say that there is none.
+#[test]
+fn rule_118_a_glob_recovers_with_the_part_of_an_update_that_has_its_member() {
+    struct Told(Mutex<Option<(Arc<Scope>, SubscriberId)>>, Mutex<Vec<String>>);
+    impl Wake for Told {
+        fn wake(self: Arc<Self>) {
+            let Some((scope, id)) = &*self.0.lock().unwrap() else { return };
+            scope.pull(*id, Removals::Include, &mut |pull| {
+                self.1.lock().unwrap().push(match pull {
+                    Pull::Put { name, .. } => name.to_string(),
+                    Pull::Removed { name, .. } => format!("-{name}"),
+                    _ => String::new(),
+                });
+                ControlFlow::Continue(())
+            });
+            scope.pull_errors(*id, Removals::Include, &mut |_| ControlFlow::Continue(()));
+        }
+    }
+    #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+    let now = Instant::now();
+    let (scope, _) = asking(now, &[GLOB, "*"]);
+    let told = Arc::new(Told(Mutex::default(), Mutex::default()));
+    let id = scope.open(&CDS.into(), told.clone().into());
+    *told.0.lock().unwrap() = Some((scope.clone(), id));
+    for interest in [GLOB, "*"] {
+        scope.subscribe(&CDS.into(), id, &Interest::from(interest.parse::<ResourceName>().unwrap()));
+    }
+    let complete = vec![Interest::from(GLOB.parse::<ResourceName>().unwrap())];
+    scope.store(&CDS.into(), Changes { complete, ..Changes::default() }, now);
+    refuse(&scope, now, GLOB, 14);
+    told.clone().wake();
+    told.1.lock().unwrap().clear();
+    let names: Vec<_> = (0..2 * BATCH).map(|name| format!("c{name}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).chain([MEMBER]).collect();
+    scope.store(&CDS.into(), came(now, &names), now);
+    told.clone().wake();
+    assert!(!is_refused(&scope, GLOB));
+    let mut said = std::mem::take(&mut *told.1.lock().unwrap());
+    assert!(said.contains(&MEMBER.to_owned()));
+    said.retain(|name| name.starts_with('-'));
+    assert_eq!(said, [""; 0]);
 }

@@ -1,6 +1,6 @@
 //! What happens in a history: drawn from its seed before it runs, so that steps can be left out.
 
-use super::random::Random;
+use crate::random::Random;
 
 pub(crate) const RELAYS: usize = 2;
 /// Of the relays' own stream, and of a node group's.

@@ -10,7 +10,8 @@ use xds_transport::wire::parameters::Locator;
 use xds_transport::wire::walk::text_at;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
 use xds_transport::{Dialect, Protocol};
-use xdstp_cache::{Cache, Options, Resource, ResourceError, Variant};
+use xdstp_cache::{Cache, Interest, Options, Resource, ResourceError, Variant};
+use xdstp_uri::ResourceName;
 
 pub(crate) struct Origin {
     pub(crate) up: bool,
@@ -188,6 +189,19 @@ impl Origin {
         let mut edit = cache.edit(now);
         edit.fail(&of.into(), &name.parse().unwrap(), error.clone());
         let _ = edit.finish();
+    }
+
+    /// It sends a collection, whatever it said of that before.
+    pub(crate) fn answered(&mut self, now: Instant, of: &str, collection: &str) {
+        let collection = Interest::from(collection.parse::<ResourceName>().unwrap());
+        let mut edit = self.caches.get_mut("").unwrap().edit(now);
+        edit.answered(&of.into(), &collection);
+        let _ = edit.finish();
+    }
+
+    /// In which words it does not send a name or a collection.
+    pub(crate) fn words_of(&self, of: &str, name: &str) -> Option<String> {
+        Some(self.caches[""].error(&of.into(), &name.parse().unwrap())?.message.to_string())
     }
 
     /// What it holds under a name.

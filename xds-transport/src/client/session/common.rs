@@ -19,6 +19,9 @@ use crate::frame::Frame;
 use crate::response::Rejected;
 use crate::types::TypeRule;
 
+/// Of how many names it is known that they were left. Of one more, what comes is taken for something of its collection.
+const MAX_LEFT: usize = 4096;
+
 #[derive(Debug)]
 pub(crate) struct Common {
     type_url: TypeUrl,
@@ -34,6 +37,8 @@ pub(crate) struct Common {
     /// The wildcard and globs that this stream's origin does not send, and what said so: what it sends without them says nothing
     /// of them.
     withheld: BTreeMap<Interest, UpdateId>,
+    /// Names that were left on this stream beside such: what comes of them may be an answer still, or to who leaves.
+    left: BTreeSet<ResourceName>,
     pub(crate) unfinished: Unfinished,
     pub(crate) absences: Absences,
     /// The first request of this stream was sent.
@@ -59,6 +64,7 @@ impl Common {
             held: Held::default(),
             failed: BTreeSet::new(),
             withheld: BTreeMap::new(),
+            left: BTreeSet::new(),
             unfinished: Unfinished::default(),
             absences: Absences::new(silence),
             opened: false,
@@ -69,6 +75,7 @@ impl Common {
     pub(crate) fn disconnected(&mut self) {
         self.opened = false;
         self.withheld.clear();
+        self.left.clear();
         self.variants.forget_stream();
         self.absences.clear();
         self.wanted.forget_stream();
@@ -124,9 +131,26 @@ impl Common {
         self.withheld.contains_key(collection)
     }
 
-    /// It is sent, or is not wanted any more.
+    /// It is sent.
     pub(crate) fn end_withholding(&mut self, collection: &Interest) {
         self.withheld.remove(collection);
+        if !self.withholds() {
+            self.left.clear();
+        }
+    }
+
+    /// It is not wanted any more.
+    pub(crate) fn leave(&mut self, interest: &Interest) {
+        self.end_withholding(interest);
+        if let Interest::Name(name) = interest
+            && self.wanted.leaving().contains(interest)
+            && self.is_of_withheld(name)
+        {
+            if self.left.len() >= MAX_LEFT {
+                self.left.pop_first();
+            }
+            self.left.insert(name.clone());
+        }
     }
 
     /// Whether nothing but what is withheld covers a name: that it is missing says nothing, and that it comes, all.
@@ -143,6 +167,7 @@ impl Common {
         if !self.withholds() {
             return self.wanted.answer_parent(name);
         }
+        let is_news = is_news && !self.left.remove(name);
         if self.is_of_withheld(name) {
             let glob = name.glob_parent().map(Interest::Name).filter(|glob| self.is_withheld(glob));
             let collection = glob.unwrap_or(Interest::Wildcard);
@@ -185,9 +210,19 @@ impl Common {
 
     /// A response was read: what it says is gone is not held, and what it brought is once there is a verdict.
     pub(crate) fn conclude(&mut self, update: &mut Update, pending: Pending) {
+        if self.withholds() {
+            update.refused = self.withheld_of(update);
+        }
         self.held.delete(self.keep_deleted, &mut update.removed, &mut update.kept);
         self.unfinished.forget(&update.removed);
         self.unfinished.insert(update.id, Pending { rejected: update.rejected.clone(), ..pending });
+    }
+
+    /// What is withheld of the collections that something came of: there may be many others.
+    fn withheld_of(&self, update: &Update) -> BTreeSet<Interest> {
+        let came = update.changed.iter().chain(&update.repeated);
+        let globs = came.filter_map(|changed| changed.name.glob_parent()).map(Interest::Name);
+        globs.chain([Interest::Wildcard]).filter(|collection| self.is_withheld(collection)).collect()
     }
 
     /// There is a verdict on an update, and with it an answer.

@@ -99,7 +99,7 @@ impl Delta {
         if !self.common.wanted.unsubscribe(interest) {
             return;
         }
-        self.common.end_withholding(interest);
+        self.common.leave(interest);
         self.common.failed.retain(|name| self.common.wanted.keeps_error(name));
         self.common.forget_variants();
         self.common.unfinished.forget_unwanted(&self.common.wanted);

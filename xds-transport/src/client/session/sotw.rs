@@ -132,7 +132,7 @@ impl Sotw {
         if !self.common.wanted.unsubscribe(interest) {
             return;
         }
-        self.common.end_withholding(interest);
+        self.common.leave(interest);
         self.common.unfinished.forget_unwanted(&self.common.wanted);
         self.common.unfinished.outgrow();
         match interest {

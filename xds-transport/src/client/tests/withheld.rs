@@ -192,3 +192,78 @@ fn rule_118_a_refusal_that_is_older_than_the_request_withholds_nothing() {
         assert_eq!(answered(&update), [asked]);
     }
 }
+
+/// It was on its way to who asked for it, or it is to tell who leaves it that it has it still.
+#[test]
+fn rule_118_what_was_left_beside_a_collection_that_is_refused_says_nothing_of_that_the_first_time_it_comes() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        for (type_url, asked, member) in [(CDS, "*", "a"), (EDS, "*", "a"), (CDS, GLOB, MEMBER_A)] {
+            let mut client = Client::subscribed(protocol, type_url, &[asked, member]);
+            let respond = |client: &mut Client, nonce: &str, code: Option<i32>, version: &str| {
+                let there = [(member, version)];
+                let errors = code.map(|code| error(asked, code)).into_iter().collect();
+                let update = match protocol {
+                    Protocol::Delta => client.accept(&DeltaDiscoveryResponse {
+                        resource_errors: errors,
+                        ..delta(type_url, nonce, &there, &[])
+                    }),
+                    Protocol::Sotw => client.accept(&DiscoveryResponse {
+                        resource_errors: errors,
+                        ..sotw(type_url, version, nonce, &there)
+                    }),
+                };
+                while client.poll().is_some() {}
+                let refused = update.refused.iter().map(Interest::to_string).collect::<Vec<_>>().concat();
+                (answered(&update).concat(), refused)
+            };
+            let refused = (String::new(), asked.to_owned());
+            assert_eq!(respond(&mut client, "n1", Some(7), "1"), refused, "{protocol:?} {asked}");
+            client.unsubscribe(type_url, &[member]);
+            while client.poll().is_some() {}
+            assert_eq!(respond(&mut client, "n2", None, "2"), refused, "{protocol:?} {asked}");
+            let over = (asked.to_owned(), String::new());
+            assert_eq!(respond(&mut client, "n3", None, "3"), over, "{protocol:?} {asked}");
+        }
+    }
+}
+
+/// Beside what is sent of it, it is said again of what was refused before: two more requests have two more answers.
+#[test]
+fn rule_086_an_error_of_the_wildcard_that_is_said_again_answers_no_request() {
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &["*", "a"]);
+    client.accept(&refusal("n1", "*", 7));
+    for _ in 0..2 {
+        client.unsubscribe(CDS, &["*"]);
+        while client.poll().is_some() {}
+        client.subscribe(CDS, &["*"]);
+        while client.poll().is_some() {}
+    }
+    let again = delta(CDS, "n2", &[("a", "1")], &[]);
+    client.accept(&DeltaDiscoveryResponse { resource_errors: vec![error("*", 7)], ..again });
+    assert_eq!(complete(&client.accept(&delta(CDS, "n3", &[], &[]))), [""; 0]);
+    assert_eq!(complete(&client.accept(&delta(CDS, "n4", &[], &[]))), ["*"]);
+}
+
+/// There may be very many others: what is told beside a response is not longer than that.
+#[test]
+fn rule_118_an_update_names_of_what_is_refused_only_what_something_of_it_is_of() {
+    let (glob, member) = ("xdstp://x/T/e/*", "xdstp://x/T/e/1");
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let mut client = Client::subscribed(protocol, EDS, &["*", GLOB, glob, MEMBER_A, member]);
+        let mut respond = |nonce: &str, refused: &[&str], there: &[(&str, &str)]| {
+            let errors = refused.iter().map(|name| error(name, 7)).collect();
+            let update = match protocol {
+                Protocol::Delta => {
+                    client.accept(&DeltaDiscoveryResponse { resource_errors: errors, ..delta(EDS, nonce, there, &[]) })
+                }
+                Protocol::Sotw => {
+                    client.accept(&DiscoveryResponse { resource_errors: errors, ..sotw(EDS, nonce, nonce, there) })
+                }
+            };
+            update.refused.iter().map(Interest::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(respond("n1", &["*", GLOB, glob], &[]), ["*"], "{protocol:?}");
+        assert_eq!(respond("n2", &[], &[(MEMBER_A, "1")]), ["*", GLOB], "{protocol:?}");
+        assert_eq!(respond("n3", &[], &[(MEMBER_A, "2"), (member, "1")]), ["*", GLOB, glob], "{protocol:?}");
+    }
+}

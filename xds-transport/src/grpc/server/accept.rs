@@ -70,7 +70,7 @@ pub struct Accepted<S> {
     /// Said to the client before any response.
     pub metadata: MetadataMap,
     /// Whose stream it is, by a number that all streams of that client have and no other: where all together take too much, one of the client
-    /// that takes most of it ends. Without one each stream is a client of its own.
+    /// that takes most of it ends, and where many wait for what takes long, clients take turns. Without one each stream is a client of its own.
     pub client: Option<u64>,
 }
 

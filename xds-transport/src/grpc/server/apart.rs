@@ -1,7 +1,7 @@
 //! What takes long is done apart: on a worker of the runtime, the streams of others would wait for it.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
@@ -11,19 +11,43 @@ use tonic::Status;
 use crate::grpc::now;
 use crate::grpc::server::gzip::{self, Unpack};
 use crate::grpc::server::state::{StreamState, status_of};
+use crate::grpc::server::turns::{Turn, Turns};
 use crate::server::{ProtocolError, Source};
 
 /// A stream of so many names is not closed at once.
 const MANY: usize = 1000;
 
-/// Who handles a long request has a processor. The others that there may be at a time leave one to everybody else, as
-/// far as the system divides them.
-static PLACES: Semaphore = Semaphore::const_new(2);
+/// Those of the process, as its processors are.
+static PLACES: LazyLock<Places> = LazyLock::new(Places::new);
 
-/// Of these, requests of more bytes than [`VERY_LONG`] have one: who lists a thousand names does not wait behind all who list
-/// a hundred thousand.
-static PLACES_OF_VERY_LONG: Semaphore = Semaphore::const_new(1);
+/// Where long requests are handled.
+struct Places {
+    /// Who handles one has a processor. The others that there may be at a time leave one to everybody else, as far as the
+    /// system divides them.
+    all: Turns,
+    /// Of these, requests of more bytes than [`VERY_LONG`] have one: who lists a thousand names does not wait behind all who
+    /// list a hundred thousand.
+    very_long: Turns,
+}
+
 const VERY_LONG: usize = 256 << 10;
+
+impl Places {
+    fn new() -> Self {
+        Self { all: Turns::new(2), very_long: Turns::new(1) }
+    }
+
+    /// When it is the client's turn, a place for as long as what is returned is kept.
+    async fn next(&self, is_very_long: bool, client: Option<u64>) -> (Option<Turn>, Turn) {
+        if is_very_long {
+            let very_long = self.very_long.of(client).next().come().await;
+            // As others wait for it, it does not wait for all of its client that are less long.
+            (Some(very_long), self.all.next().come().await)
+        } else {
+            (None, self.all.of(client).next().come().await)
+        }
+    }
+}
 
 /// Streams of many names are closed one at a time: a client that is lost with a hundred of them leaves the processors to others.
 static PLACE_TO_CLOSE: Semaphore = Semaphore::const_new(1);
@@ -71,19 +95,15 @@ impl<S: Source> Drop for Busy<'_, S> {
 }
 
 impl<S: Source + Send + 'static> StreamState<S> {
-    /// Handles a request that lists many names.
+    /// Handles a request that lists many names, when it is the turn of its client.
     ///
     /// # Errors
     /// What ends the stream.
-    pub(crate) async fn handle_apart(self: &Arc<Self>, long: Long) -> Result<(), Status> {
-        let very_long = match long.is_very_long() {
-            true => Some(PLACES_OF_VERY_LONG.acquire().await),
-            false => None,
-        };
-        let Ok(place) = PLACES.acquire().await else { return Ok(()) };
+    pub(crate) async fn handle_apart(self: &Arc<Self>, long: Long, client: Option<u64>) -> Result<(), Status> {
+        let places = PLACES.next(long.is_very_long(), client).await;
         let state = self.clone();
         let handling = tokio::task::spawn_blocking(move || {
-            let _places = (very_long, place);
+            let _places = places;
             let _busy = Busy::new(&*state);
             let message = match long {
                 Long::Plain(message) => message,
@@ -144,6 +164,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::sync::atomic::AtomicUsize;
     use std::sync::{Arc, Condvar, Mutex};
+    use std::task::{Context, Waker};
     use std::time::Duration;
 
     use prost::Message;
@@ -236,6 +257,49 @@ mod tests {
         let end = state.take_end(Some(&mut source)).map(|status| status.code());
         assert_eq!(end, Some(Code::Unavailable), "the first word counts");
         assert!(state.take_end(Some(&mut source)).is_none());
+    }
+
+    /// Which of these has its place when, where one is handled at a time: of which client, and whether it is very long.
+    fn order(asked: &[(u64, bool)]) -> Vec<usize> {
+        let places = Places::new();
+        let held = [places.all.next(), places.all.next()];
+        let next = |(client, is_very_long): &(u64, bool)| Some(Box::pin(places.next(*is_very_long, Some(*client))));
+        let mut waits: Vec<_> = asked.iter().map(next).collect();
+        let mut look = |order: &mut Vec<usize>| {
+            for (at, waits) in waits.iter_mut().enumerate() {
+                let Some(next) = waits else { continue };
+                if next.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+                    *waits = None;
+                    order.push(at);
+                }
+            }
+        };
+        let mut order = Vec::new();
+        look(&mut order);
+        assert!(order.is_empty(), "none is left");
+        let [first, _another] = held;
+        drop(first);
+        while order.len() < asked.len() {
+            let before = order.len();
+            look(&mut order);
+            assert!(order.len() > before, "all wait: {order:?}");
+        }
+        order
+    }
+
+    #[test]
+    fn who_sends_one_long_request_waits_for_one_of_who_sends_many() {
+        let many = |is_very_long| [vec![(1, is_very_long); 6], vec![(2, is_very_long)]].concat();
+        assert_eq!(order(&many(false)), [0, 6, 1, 2, 3, 4, 5]);
+        // The first has the one place of very long ones when the second comes.
+        assert_eq!(order(&many(true)), [0, 1, 6, 2, 3, 4, 5]);
+    }
+
+    /// It has the one place for which those of others wait.
+    #[test]
+    fn a_very_long_request_does_not_wait_for_all_others_of_its_client() {
+        let asked = [vec![(1, false); 5], vec![(1, true), (2, true)]].concat();
+        assert_eq!(order(&asked), [0, 5, 1, 2, 6, 3, 4]);
     }
 
     /// Who asks for a thousand names does not wait behind those who ask for a hundred thousand.

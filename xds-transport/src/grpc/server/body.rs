@@ -1,7 +1,6 @@
 //! The response body: asked by HTTP/2 when there is room, it pulls the stream then.
 
 use std::convert::Infallible;
-use std::future::ready as ready_at_once;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -10,7 +9,6 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 use tonic::Status;
 
@@ -72,20 +70,18 @@ impl<S: Source + Send + 'static> ResponseBody<S> {
     }
 
     /// Ready at once for a look that is not long.
-    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<OwnedSemaphorePermit>> {
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<Turn>> {
         let Some(turns) = &self.turns else { return Poll::Ready(None) };
         let is_new = self.turn.is_none();
         let turn = self.turn.get_or_insert_with(|| turns.next());
-        let taken = ready!(turn.as_mut().poll(cx));
+        ready!(turn.poll_come(cx));
         if is_new {
             // Those of this thread that were woken before have their turn first: if not, all that are long would look one after the
             // other.
-            self.turn = Some(Box::pin(ready_at_once(taken)));
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        self.turn = None;
-        Poll::Ready(taken)
+        Poll::Ready(self.turn.take())
     }
 
     fn next_chunk(&mut self) -> Option<Bytes> {
@@ -321,18 +317,36 @@ mod tests {
     #[tokio::test]
     async fn who_goes_while_it_waits_holds_up_nobody() {
         let turns = Turns::new(1);
-        let held = turns.next().await;
+        let held = turns.next();
         let mut cx = Context::from_waker(Waker::noop());
         let [first, mut second] = two_in_the_line(&turns, &mut cx);
         drop((held, first));
         assert!(Pin::new(&mut second).poll_frame(&mut cx).is_pending() && second.turn.is_none(), "it looked");
     }
 
+    #[tokio::test]
+    async fn who_has_one_stream_waits_for_one_of_who_has_many() {
+        let turns = Turns::new(1);
+        let held = turns.next();
+        let mut cx = Context::from_waker(Waker::noop());
+        let [mut first, mut second] = two_in_the_line(&turns.of(Some(1)), &mut cx);
+        let [mut other, _one_more] = two_in_the_line(&turns.of(Some(2)), &mut cx);
+        drop(held);
+        let mut looks = |body: &mut ResponseBody<_>| {
+            assert!(Pin::new(&mut *body).poll_frame(&mut cx).is_pending());
+            body.turn.is_none()
+        };
+        assert_eq!([looks(&mut second), looks(&mut other), looks(&mut first)], [false, false, true]);
+        assert_eq!([looks(&mut second), looks(&mut other)], [false, true]);
+        // It has come again.
+        assert_eq!([looks(&mut first), looks(&mut second)], [false, true]);
+    }
+
     /// Whoever ends it may do so because of what those in front of it do, and it gives way at once.
     #[tokio::test]
     async fn a_stream_that_is_to_end_does_not_wait_for_its_turn() {
         let turns = Turns::new(1);
-        let held = turns.next().await;
+        let held = turns.next();
         let mut cx = Context::from_waker(Waker::noop());
         let [mut first, mut second] = two_in_the_line(&turns, &mut cx);
         first.state.end_with(Status::unavailable("elsewhere"));

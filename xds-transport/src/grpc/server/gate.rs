@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use xdstp_cache::{
-    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
-    Visited,
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl,
+    Unanswered, Version, Visited,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -68,6 +68,21 @@ impl Source for Gate<'_> {
         self.open && Source::pull_errors(self.cache, id, removals, visitor)
     }
 
+    fn pull_refusals(
+        &mut self,
+        id: SubscriberId,
+        collections: Option<&[Interest]>,
+        visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
+    ) {
+        if self.open {
+            Source::pull_refusals(self.cache, id, collections, visitor);
+        }
+    }
+
+    fn refusals(&self, id: SubscriberId) -> usize {
+        if self.open { Source::refusals(self.cache, id) } else { 0 }
+    }
+
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
         self.visit_selected(id, &mut |visited| visitor(visited.name, visited.resource))
     }
@@ -123,7 +138,7 @@ impl Source for Gate<'_> {
 mod tests {
     use std::time::Instant;
 
-    use xdstp_cache::{Options, ResourceError};
+    use xdstp_cache::Options;
 
     use super::*;
 

@@ -102,8 +102,8 @@ impl<A: Accept> Service<A> {
         move || unfinished.bytes()
     }
 
-    /// How many streams that have much to send or to compare go on at a time, in the order in which they come: others, who have little, wait
-    /// behind so many of them, and not behind all. Otherwise any number. It is for servers that poll a body once it is woken, whatever
+    /// How many streams that have much to send or to compare go on at a time: others, who have little, wait behind so many of them, and
+    /// not behind all. Of those that wait, each [client](Accepted::client) has its turn. Otherwise any number. It is for servers that poll a body once it is woken, whatever
     /// its client takes: one that does not would hold up those behind it.
     #[must_use]
     pub fn long_turns(self, at_a_time: usize) -> Self {
@@ -157,7 +157,7 @@ impl<A: Accept> Service<A> {
         let taken = Taken { limit: bounds.request_bytes, gzip };
         let reading = tokio::spawn(requests::read(body, state.clone(), taken, unfinished));
         state.is_read_by(reading.abort_handle());
-        let body = Body::new(ResponseBody::new(state, reading, entry, self.turns));
+        let body = Body::new(ResponseBody::new(state, reading, entry, self.turns.map(|turns| turns.of(client))));
         let mut response = Response::new(body);
         *response.headers_mut() = metadata.into_headers();
         refusal::name_encodings(response.headers_mut());

@@ -59,6 +59,11 @@ impl Unfinished {
 }
 
 impl Share {
+    /// Whose it is.
+    pub(crate) fn client(&self) -> Option<u64> {
+        self.client
+    }
+
     /// It keeps so many bytes now.
     ///
     /// # Errors

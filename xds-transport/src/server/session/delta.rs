@@ -145,12 +145,15 @@ impl Delta {
         let removals = tells.removals();
         let mut transmit = Transmit::new(outgoing.type_url.clone());
         let mut named = Named::default();
+        self.subscriber.begin(!self.responded, source);
         let mut pulled = self.pull(&mut transmit, &mut named, removals, outgoing, source);
         if self.subscriber.located.is_some() {
             pulled = pulled.and(self.pull_located(&mut transmit, &mut named, removals, outgoing, source));
         }
         self.owes_answer |= pulled.empty;
-        self.subscriber.paused = pulled.paused;
+        if self.subscriber.was_pulled(pulled) {
+            named.puts.iter().for_each(|name| self.subscriber.refusals.put(name));
+        }
         if !pulled.more {
             self.push_malformed(&mut transmit, outgoing, source);
             // Apart from what changed: a client that refuses that says nothing of what lives on.
@@ -175,6 +178,7 @@ impl Delta {
             return None;
         }
         (self.owes_answer, self.responded) = (false, true);
+        self.subscriber.push_refusals(false, Protocol::Delta, &self.spelling, &mut transmit, source);
         let nonce = outgoing.nonce();
         self.unacked.told_gone(named.gone);
         if self.unacked.len() == 0 {
@@ -234,18 +238,20 @@ impl Delta {
     /// Rule 112: a heartbeat is the name and the version that the client has, with a TTL and without a body.
     fn refresh(&mut self, transmit: &mut Transmit, puts: &mut Puts, outgoing: &Outgoing<'_>, source: &impl Source) {
         let Self { subscriber, spelling, .. } = self;
-        let (refreshes, told) = (&mut subscriber.refreshes, outgoing.told());
-        while transmit.budget_used() < BUDGET
+        let Subscriber { id, refreshes, refusals, .. } = subscriber;
+        let told = outgoing.told();
+        while refusals.goes_on(transmit).is_continue()
             && refreshes.fits(transmit)
             && let Some(due) = refreshes.pop(told.now)
         {
-            source.look_up(subscriber.id, &due.name, &mut |resource| {
+            source.look_up(*id, &due.name, &mut |resource| {
                 // What changed is sent by a pull.
                 if resource.version != due.version {
                     return;
                 }
                 let mut put = |ttl| {
                     transmit.push_delta(spelling.of(&due.name), resource, ttl);
+                    refusals.put(&due.name);
                     puts.push(due.name.clone());
                 };
                 match refreshes.extend(&due, &resource.value, told) {

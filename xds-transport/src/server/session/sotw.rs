@@ -263,6 +263,7 @@ impl Sotw {
         if self.wanted.is_empty() && self.wanted.untold.is_empty() && self.subscriber.located.is_none() {
             return None;
         }
+        self.subscriber.begin(self.last_nonce.is_none(), source);
         let mut references = Vec::new();
         let asks = self.asks;
         let transmit = if rule.full_state_in_sotw {
@@ -274,6 +275,7 @@ impl Sotw {
             Some((mut transmit, version)) => {
                 if rule.full_state_in_sotw && asks {
                     self.push_errors(&mut transmit, removals, true, source);
+                    self.push_located_errors(&mut transmit, removals, source);
                 }
                 (transmit, version)
             }
@@ -281,6 +283,9 @@ impl Sotw {
             None if removals == Removals::Defer || self.subscriber.paused => return None,
             None => self.errors(outgoing, &mut references, source)?,
         };
+        // All that lacks in a full state is gone, to who is not told in it why that is not sent.
+        let all = rule.full_state_in_sotw;
+        self.subscriber.push_refusals(all, Protocol::Sotw, &self.wanted.spelling, &mut transmit, source);
         // Rule 87: only of a wildcard does an equal version say that the client holds it all.
         if self.resumed.take().is_some_and(|held| !held.is_empty() && held == version)
             && rule.full_state_in_sotw

@@ -2,14 +2,16 @@
 
 use std::time::Instant;
 
-use xdstp_cache::{SubscriberId, TypeUrl};
+use xdstp_cache::{Pulled, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::Protocol;
 use crate::server::session::located::Located;
 use crate::server::session::outgoing::Outgoing;
 use crate::server::session::refreshes::Refreshes;
+use crate::server::session::refusals::Refusals;
 use crate::server::session::refused::Refused;
+use crate::server::session::spelling::Spelling;
 use crate::server::source::{Answer, Source, Took};
 use crate::server::tally::Tally;
 use crate::server::transmit::Transmit;
@@ -25,6 +27,7 @@ pub(crate) struct Subscriber {
     /// Since when it is the client's turn, as far as it is.
     pub(crate) turn_since: Option<Instant>,
     pub(crate) refused: Refused,
+    pub(crate) refusals: Refusals,
     /// The source is still looking for what there is to say.
     pub(crate) paused: bool,
     /// What is asked for with dynamic parameters.
@@ -36,8 +39,8 @@ impl Subscriber {
     pub(crate) fn open(type_url: &TypeUrl, source: &mut impl Source) -> Self {
         let id = source.open(type_url);
         let tally = Tally { requests: 1, ..Tally::default() };
-        let (refreshes, refused) = (Refreshes::default(), Refused::default());
-        Self { id, tally, refreshes, accepted: None, turn_since: None, refused, paused: false, located: None }
+        let (refreshes, refused, refusals) = (Refreshes::default(), Refused::default(), Refusals::default());
+        Self { id, tally, refreshes, accepted: None, turn_since: None, refused, refusals, paused: false, located: None }
     }
 
     /// Whether there is something to pull, of what is asked for without parameters or with them.
@@ -69,6 +72,35 @@ impl Subscriber {
     pub(crate) fn asks_for(&self, name: &ResourceName, source: &impl Source) -> bool {
         let located = self.located.iter().flat_map(|located| located.ids());
         std::iter::once(self.id).chain(located).any(|id| source.covers(id, name))
+    }
+
+    /// Another response is to be written, perhaps the `first`.
+    #[inline]
+    pub(crate) fn begin(&mut self, first: bool, source: &impl Source) {
+        let Self { id, located, refusals, .. } = self;
+        let ids = std::iter::once(*id).chain(located.iter().flat_map(|located| located.ids()));
+        refusals.begin(first, || ids.map(|id| source.refusals(id)).sum());
+    }
+
+    /// Whether what was put before is of a type of which a collection is refused, and that was not known.
+    #[inline]
+    pub(crate) fn was_pulled(&mut self, pulled: Pulled) -> bool {
+        self.paused = pulled.paused;
+        self.refusals.learn(pulled.refused)
+    }
+
+    /// Why collections are not sent that something in a response is of, or `all` that are asked for.
+    pub(crate) fn push_refusals(
+        &mut self,
+        all: bool,
+        protocol: Protocol,
+        spelling: &Spelling,
+        transmit: &mut Transmit,
+        source: &mut impl Source,
+    ) {
+        let Self { id, located, refusals, .. } = self;
+        let ids = std::iter::once(*id).chain(located.iter().flat_map(|located| located.ids()));
+        refusals.push(all, ids, protocol, spelling, transmit, source);
     }
 
     /// A name is sent again, if it is asked for.

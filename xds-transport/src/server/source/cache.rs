@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use xdstp_cache::{
-    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Selector, Subscribed, SubscriberId, TypeUrl, Unanswered,
-    Version, Visited,
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Selector, Subscribed, SubscriberId,
+    TypeUrl, Unanswered, Version, Visited,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -59,6 +59,19 @@ impl Source for Cache<Frame> {
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
         Self::pull_errors(self, id, removals, visitor)
+    }
+
+    fn pull_refusals(
+        &mut self,
+        id: SubscriberId,
+        collections: Option<&[Interest]>,
+        visitor: &mut dyn FnMut(&ResourceName, &ResourceError),
+    ) {
+        Self::pull_refusals(self, id, collections, visitor);
+    }
+
+    fn refusals(&self, id: SubscriberId) -> usize {
+        Self::refusals(self, id)
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

@@ -93,6 +93,19 @@ macro_rules! forward {
             Source::pull_errors(&mut $source, id, removals, visitor)
         }
 
+        fn pull_refusals(
+            &mut $this,
+            id: SubscriberId,
+            collections: Option<&[xdstp_cache::Interest]>,
+            visitor: &mut dyn FnMut(&ResourceName, &xdstp_cache::ResourceError),
+        ) {
+            Source::pull_refusals(&mut $source, id, collections, visitor);
+        }
+
+        fn refusals(&$this, id: SubscriberId) -> usize {
+            Source::refusals(&$source, id)
+        }
+
         fn visit(
             &mut $this,
             id: SubscriberId,

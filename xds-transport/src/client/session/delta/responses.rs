@@ -41,8 +41,10 @@ impl Delta {
         let errors = failure::read_all(response.errors);
         // The error of the wildcard is an answer to who asked for it, as an empty response is.
         let refuses = errors.iter().any(|(name, _)| name.as_str() == Interest::Wildcard.as_str());
-        let ends = (empty || refuses) && self.wildcards.end();
-        let ends_wildcard = ends && empty;
+        if refuses {
+            self.wildcards.refused(!response.resources.is_empty());
+        }
+        let ends_wildcard = empty && self.wildcards.end();
         if self.common.wanted.is_empty() {
             self.acks.push_back(Ack { nonce: response.nonce, error: None });
             return Ok(None);

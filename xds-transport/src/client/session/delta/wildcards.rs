@@ -10,6 +10,8 @@ pub(crate) struct Wildcards {
     awaited: bool,
     /// How often it was given up like that, or asked for once more.
     given_up: u32,
+    /// It was refused.
+    refused: bool,
 }
 
 impl Wildcards {
@@ -28,6 +30,13 @@ impl Wildcards {
     /// What came is nothing but the wildcard's.
     pub(crate) fn answered(&mut self) {
         self.awaited = false;
+    }
+
+    /// An error of it came, perhaps `beside` resources: the answer, unless it says again there what was said before.
+    pub(crate) fn refused(&mut self, beside: bool) {
+        if !(std::mem::replace(&mut self.refused, true) && beside) {
+            self.end();
+        }
     }
 
     /// An empty response came. Whether it says that there is nothing, or nothing but what the origin was told that we have: a

@@ -1,13 +1,12 @@
 //! What a response says that is new to its client, as much as one response takes.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use xdstp_cache::{Place, Pull, Pulled, Removals};
 
 use super::{Delta, Named};
 use crate::server::image::Image;
-use crate::server::session::outgoing::{BUDGET, Outgoing};
+use crate::server::session::outgoing::Outgoing;
 use crate::server::session::reference::Reference;
 use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
@@ -106,7 +105,7 @@ impl Delta {
     ) -> Pulled {
         let crossed = self.unacked.is_crossed();
         let Self { subscriber, spelling, holds, .. } = self;
-        let Subscriber { id, refreshes, refused, .. } = subscriber;
+        let Subscriber { id, refreshes, refused, refusals, .. } = subscriber;
         let (now, with_ttl, told) = (outgoing.now, outgoing.features.ttl, outgoing.told());
         let (rule, references) = (outgoing.rule, &mut *outgoing.references);
         source.pull(*id, removals, &mut |pull| {
@@ -116,6 +115,7 @@ impl Delta {
                     transmit.push_delta(spelling.of(name), resource, ttl);
                     refreshes.put(told, name, &resource.version, ttl);
                     named.puts.push(name.clone());
+                    refusals.put(name);
                     named.lives |= resource.value.ttl().is_some();
                     if rule.absent_by_alias {
                         holds.insert(name.clone());
@@ -138,7 +138,7 @@ impl Delta {
                 }
                 _ => {}
             }
-            if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            refusals.goes_on(transmit)
         })
     }
 }

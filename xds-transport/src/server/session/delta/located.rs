@@ -170,11 +170,12 @@ impl Delta {
         let (dialect, crossed) = (located.dialect(), unacked.is_crossed());
         let (with_ttl, told) = (outgoing.features.ttl, outgoing.told());
         let (rule, references) = (outgoing.rule, &mut *outgoing.references);
-        let refused = &mut subscriber.refused;
+        let (refused, refusals) = (&mut subscriber.refused, &mut subscriber.refusals);
         let (pulled, _) = located.pull(removals, told, with_ttl, source, &mut |tell| {
             match &tell {
                 Tell::Put { name, resource, .. } => {
                     named.puts.push((*name).clone());
+                    refusals.put(name);
                     Reference::collect(rule, &resource.value, references);
                 }
                 Tell::Removed { name } => {
@@ -185,7 +186,8 @@ impl Delta {
                 }
                 Tell::Went { .. } | Tell::Lacks { .. } => {}
             }
-            push(transmit, dialect, spelling, &tell)
+            _ = push(transmit, dialect, spelling, &tell);
+            refusals.goes_on(transmit)
         });
         pulled
     }
@@ -198,13 +200,16 @@ impl Delta {
         source: &impl Source,
     ) {
         let Self { subscriber, spelling, .. } = self;
+        let refusals = &mut subscriber.refusals;
         let Some(located) = subscriber.located.as_mut().filter(|_| transmit.is_empty()) else { return };
         let dialect = located.dialect();
         located.refresh(outgoing.told(), source, &mut |tell| {
             if let Tell::Put { name, .. } = &tell {
                 puts.push((*name).clone());
+                refusals.put(name);
             }
-            push(transmit, dialect, spelling, &tell)
+            _ = push(transmit, dialect, spelling, &tell);
+            refusals.goes_on(transmit)
         });
     }
 

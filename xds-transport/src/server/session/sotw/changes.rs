@@ -1,11 +1,9 @@
 //! Types that are told by changes: a response holds what is new, and absence from it says nothing (rule 67).
 
-use std::ops::ControlFlow;
-
 use xdstp_cache::{Pull, Removals};
 
 use super::{Sotw, push};
-use crate::server::session::outgoing::{BUDGET, Outgoing};
+use crate::server::session::outgoing::Outgoing;
 use crate::server::session::reference::Reference;
 use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
@@ -22,7 +20,7 @@ impl Sotw {
     ) -> Option<(Transmit, String)> {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
         let Self { subscriber, wanted, running, offered, .. } = self;
-        let Subscriber { id, refreshes, refused, paused, .. } = subscriber;
+        let Subscriber { id, refreshes, refused, refusals, .. } = subscriber;
         offered.begin();
         let pulled = source.pull(*id, Removals::Include, &mut |pull| {
             match pull {
@@ -31,6 +29,7 @@ impl Sotw {
                     Reference::collect(outgoing.rule, &resource.value, references);
                     running.put(name, &resource.version, &wanted.names);
                     offered.put(name);
+                    refusals.put(name);
                 }
                 Pull::Removed { name, .. } => {
                     running.remove(name, &wanted.names);
@@ -38,25 +37,14 @@ impl Sotw {
                 }
                 _ => {}
             }
-            if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            refusals.goes_on(&transmit)
         });
         let mut pulled = pulled;
-        *paused = pulled.paused;
-        // Rule 114: heartbeats over SotW do not arm the timer of every client anew, so a refresh is the whole resource.
-        while !pulled.more
-            && transmit.budget_used() < BUDGET
-            && refreshes.fits(&transmit)
-            && let Some(due) = refreshes.pop(outgoing.now)
-        {
-            source.look_up(*id, &due.name, &mut |resource| {
-                if resource.version == due.version && refreshes.extend(&due, &resource.value, outgoing.told()).is_some()
-                {
-                    push(&mut transmit, &wanted.spelling, refreshes, outgoing, &due.name, resource);
-                }
-            });
-            if due.alone && !transmit.is_empty() {
-                break;
-            }
+        if self.subscriber.was_pulled(pulled) {
+            self.offered.names().for_each(|name| self.subscriber.refusals.put(name));
+        }
+        if !pulled.more {
+            self.refresh(outgoing, &mut transmit, source);
         }
         if !pulled.more && self.subscriber.located.is_some() {
             pulled = pulled.and(self.changes_located(outgoing, &mut transmit, references, source));
@@ -72,6 +60,27 @@ impl Sotw {
         }
         let version = self.version_of_changes(outgoing, source);
         Some((transmit, version))
+    }
+
+    /// Rule 114: heartbeats over SotW do not arm the timer of every client anew, so a refresh is the whole resource.
+    fn refresh(&mut self, outgoing: &Outgoing<'_>, transmit: &mut Transmit, source: &impl Source) {
+        let Self { subscriber, wanted, .. } = self;
+        let Subscriber { id, refreshes, refusals, .. } = subscriber;
+        while refusals.goes_on(transmit).is_continue()
+            && refreshes.fits(transmit)
+            && let Some(due) = refreshes.pop(outgoing.now)
+        {
+            source.look_up(*id, &due.name, &mut |resource| {
+                if resource.version == due.version && refreshes.extend(&due, &resource.value, outgoing.told()).is_some()
+                {
+                    push(transmit, &wanted.spelling, refreshes, outgoing, &due.name, resource);
+                    refusals.put(&due.name);
+                }
+            });
+            if due.alone && !transmit.is_empty() {
+                break;
+            }
+        }
     }
 
     pub(super) fn version_of_changes(&mut self, outgoing: &Outgoing<'_>, source: &mut impl Source) -> String {

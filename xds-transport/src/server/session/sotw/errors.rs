@@ -40,7 +40,7 @@ impl Sotw {
                 transmit.push_error(Protocol::Sotw, &text, &reason.to_error(source));
             }
         }
-        self.push_located_errors(&mut transmit, source);
+        self.push_located_errors(&mut transmit, Removals::Include, source);
         if transmit.errors == 0 {
             return None;
         }
@@ -63,7 +63,8 @@ impl Sotw {
                 self.subscriber.refreshes.forget(failed.name);
             }
             let is_collection = failed.name.is_glob() || failed.name.as_str() == "*";
-            if !(full_state && failed.beside && !is_collection) {
+            let is_in_state = full_state && failed.beside && !is_collection;
+            if !is_in_state && self.subscriber.refusals.tell(failed.name) {
                 transmit.push_error(Protocol::Sotw, self.wanted.spelling.of(failed.name), failed.error);
             }
             ControlFlow::Continue(())

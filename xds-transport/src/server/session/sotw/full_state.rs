@@ -11,6 +11,7 @@ use crate::frame::Frame;
 use crate::server::session::outgoing::Outgoing;
 use crate::server::session::reference::Reference;
 use crate::server::session::sotw::version::TypeHash;
+use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
 
@@ -57,7 +58,7 @@ impl Sotw {
         }
         // Rule 37: that it was all may be said of what was told already, to who asked for nothing since.
         changed |= pulled.answered && (self.asks || self.sent.is_none());
-        self.subscriber.paused = pulled.paused;
+        self.subscriber.was_pulled(pulled);
         if pulled.paused {
             self.changed = changed;
             self.found = Some(Found { removals, left, references: std::mem::take(references) });
@@ -101,15 +102,16 @@ impl Sotw {
         let given = self.given_version(source).filter(|_| leaving.is_empty());
         let mut hash = (given.is_none() || self.subscriber.located.is_some()).then(TypeHash::default);
         let Self { subscriber, wanted, withheld, .. } = self;
-        let refreshes = &mut subscriber.refreshes;
+        let Subscriber { id, refreshes, refusals, .. } = subscriber;
         refreshes.clear();
         let mut tell = |name: &ResourceName, resource: &Resource<Frame>| {
             if let Some(hash) = &mut hash {
                 hash.add(name, &resource.version);
             }
             push(&mut transmit, &wanted.spelling, refreshes, outgoing, name, resource);
+            refusals.put(name);
         };
-        let visited = source.visit(subscriber.id, &mut |name, resource| {
+        let visited = source.visit(*id, &mut |name, resource| {
             leaving.remove(name);
             tell(name, resource);
             if *withheld {
@@ -119,6 +121,8 @@ impl Sotw {
         leaving.iter().for_each(|(name, resource)| tell(name, resource));
         let (of_located, leave) = self.visit_located(removals, outgoing, &mut transmit, hash.as_mut(), source);
         let (visited, given) = (visited.and(of_located), given.filter(|_| !leave));
+        // It may have come since the pull.
+        self.subscriber.refusals.learn(visited.refused > 0);
         let version = given.map_or_else(|| hash.unwrap_or_default().to_string(), |given| given.to_string());
         (!self.is_unknown(visited, outgoing)).then_some((transmit, version))
     }

@@ -13,7 +13,7 @@ use crate::server::error::ProtocolError;
 use crate::server::session::counts::Counts;
 use crate::server::session::located::{Located, Tell};
 use crate::server::session::odd::{name_of, no_locator};
-use crate::server::session::outgoing::{BUDGET, Outgoing};
+use crate::server::session::outgoing::Outgoing;
 use crate::server::session::reference::Reference;
 use crate::server::session::room::Room;
 use crate::server::session::spelling::Spelling;
@@ -114,10 +114,14 @@ impl Sotw {
         source: &mut impl Source,
     ) -> (Unanswered, bool) {
         let (dialect, spelling) = (self.locators.dialect, &self.wanted.spelling);
-        let Some(located) = &mut self.subscriber.located else { return Default::default() };
+        let Subscriber { located, refusals, .. } = &mut self.subscriber;
+        let Some(located) = located else { return Default::default() };
         located.visit(removals, outgoing.told(), outgoing.features.ttl, source, &mut |tell| {
             if let Some(hash) = &mut hash {
                 add(hash, &tell);
+            }
+            if let Tell::Put { name, .. } = &tell {
+                refusals.put(name);
             }
             push(transmit, dialect, spelling, &tell);
         })
@@ -141,24 +145,29 @@ impl Sotw {
         source: &mut impl Source,
     ) -> Pulled {
         let (dialect, spelling, offered) = (self.locators.dialect, &self.wanted.spelling, &mut self.offered);
-        let Some(located) = &mut self.subscriber.located else { return Pulled::default() };
+        let Subscriber { located, refusals, .. } = &mut self.subscriber;
+        let Some(located) = located else { return Pulled::default() };
         let (told, with_ttl) = (outgoing.told(), outgoing.features.ttl);
-        let goes_on = |transmit: &Transmit| match transmit.budget_used() < BUDGET {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        };
         let (pulled, _) = located.pull(Removals::Include, told, with_ttl, source, &mut |tell| {
             if let Tell::Put { name, resource, .. } = &tell {
                 Reference::collect(outgoing.rule, &resource.value, references);
                 offered.put(name);
+                refusals.put(name);
             }
             push(transmit, dialect, spelling, &tell);
-            goes_on(transmit)
+            refusals.goes_on(transmit)
         });
+        // It may be the first to say so, and what stands here for the rest of the response is noted with it.
+        if refusals.learn(pulled.refused) {
+            offered.names().for_each(|name| refusals.put(name));
+        }
         if !pulled.more {
             located.refresh(told, source, &mut |tell| {
+                if let Tell::Put { name, .. } = &tell {
+                    refusals.put(name);
+                }
                 push(transmit, dialect, spelling, &tell);
-                goes_on(transmit)
+                refusals.goes_on(transmit)
             });
         }
         pulled
@@ -173,18 +182,25 @@ impl Sotw {
     }
 
     /// What cannot be asked for, and why what can be is not sent.
-    pub(super) fn push_located_errors(&mut self, transmit: &mut Transmit, source: &mut impl Source) {
+    pub(super) fn push_located_errors(
+        &mut self,
+        transmit: &mut Transmit,
+        removals: Removals,
+        source: &mut impl Source,
+    ) {
         let (spelling, full_state) = (&self.wanted.spelling, self.full_state);
-        let Some(located) = &mut self.subscriber.located else { return };
+        let Subscriber { located, refusals, .. } = &mut self.subscriber;
+        let Some(located) = located else { return };
         while let Some((name, error)) = located.pop_refused() {
             transmit.push_error(Protocol::Sotw, &name, &error);
         }
         located.pull_errors(
-            Removals::Include,
+            removals,
             source,
             &mut |failed| {
                 // Beside a full state that has it, an error cannot be told.
-                if !(full_state && failed.beside && !failed.name.is_glob()) {
+                let is_in_state = full_state && failed.beside && !failed.name.is_glob();
+                if !is_in_state && refusals.tell(failed.name) {
                     transmit.push_error(Protocol::Sotw, spelling.of(failed.name), failed.error);
                 }
                 ControlFlow::Continue(())

@@ -25,6 +25,11 @@ impl Offered {
         self.names.push(name.clone());
     }
 
+    /// What it has in it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &ResourceName> {
+        self.names.iter()
+    }
+
     /// A response was sent.
     pub(crate) fn send(&mut self, version: String) {
         self.version = version;
