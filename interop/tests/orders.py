@@ -19,13 +19,47 @@ HOLD = "600s"
 IDS, CANARIES = 10, 2
 
 
-class Push:
+class Released:
+    """What an origin has, which relays release; and people who have a say in it."""
+
+    # What is configured beside.
+    settings = {}
+
+    def __init__(self, bed):
+        self.bed = bed
+
+    def origins(self):
+        """The origins of a relay."""
+        raise NotImplementedError
+
+    def relay(self, stages, name="relay"):
+        """A running relay that releases it by these stages."""
+        rollout = [{"scope": "old-style", "settle": "200ms", "stages": stages}]
+        # The path of a socket is short.
+        sockets = tempfile.TemporaryDirectory()
+        self.bed.cleanups.append(sockets.cleanup)
+        settings = {"state": {"path": f"state-{name}"}, "orders": f"unix:{sockets.name}/orders"} | self.settings
+        return self.bed.start_relay(self.origins(), name=name, rollout=rollout, **settings)
+
+    def order(self, relay, *arguments, expect=0, why=("--by", "interop", "--why", "a test")):
+        """What comes of an order, by the tool."""
+        code, said = run_once(self.bed.tool_binary, "relay", "--admin", f"127.0.0.1:{relay.admin}", *arguments, *why)
+        equal(code, expect, f"{' '.join(arguments)}: {said}")
+        return said
+
+
+class Push(Released):
     """A directory of files that relays serve, which is pushed to."""
 
     def __init__(self, bed, client):
-        self.bed, self.client, self.port = bed, client, free_port()
+        super().__init__(bed)
+        self.client, self.port = client, free_port()
         self.directory = bed.folder / "resources"
         self.directory.mkdir()
+
+    def origins(self):
+        """The directory."""
+        return [{"name": "files", "files": str(self.directory)}]
 
     def write(self, number, bad=False):
         """What is pushed: a listener that Envoy refuses, if it is bad."""
@@ -42,22 +76,6 @@ class Push:
         draft = self.bed.folder / "draft"
         draft.write_text(text)
         os.replace(draft, self.directory / "mesh.yaml")
-
-    def relay(self, stages, name="relay"):
-        """A running relay that releases it by these stages."""
-        rollout = [{"scope": "old-style", "settle": "200ms", "stages": stages}]
-        origins = [{"name": "files", "files": str(self.directory)}]
-        # The path of a socket is short.
-        sockets = tempfile.TemporaryDirectory()
-        self.bed.cleanups.append(sockets.cleanup)
-        settings = {"state": {"path": f"state-{name}"}, "orders": f"unix:{sockets.name}/orders"}
-        return self.bed.start_relay(origins, name=name, rollout=rollout, **settings)
-
-    def order(self, relay, *arguments, expect=0, why=("--by", "interop", "--why", "a test")):
-        """What comes of an order, by the tool."""
-        code, said = run_once(self.bed.tool_binary, "relay", "--admin", f"127.0.0.1:{relay.admin}", *arguments, *why)
-        equal(code, expect, f"{' '.join(arguments)}: {said}")
-        return said
 
 
 @scenario(client=(DELTA, SOTW), needs_relay=True, needs_programs=True, waits=True)

@@ -7,7 +7,7 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::change_set::{Unanswered, Visited};
 use crate::id::SubscriberId;
-use crate::keys::Target;
+use crate::keys::{ListKey, Target};
 use crate::resource::Resource;
 use crate::store::{Answer, State};
 
@@ -43,14 +43,7 @@ impl<V> Cache<V> {
                     }
                 }
                 Target::List(list) => {
-                    let members = &self.store[list];
-                    match members.answer {
-                        Answer::Complete => {}
-                        // Whatever was answered before.
-                        _ if self.store.is_refused(list) => unanswered.refused += 1,
-                        Answer::None => unanswered.collections += 1,
-                        Answer::Begun | Answer::Stale => unanswered.incomplete += 1,
-                    }
+                    self.count_unanswered(list, &mut unanswered);
                     for at in self.store.members(list) {
                         let slot = &self.store[at];
                         if let (Some((variant, resource)), None) = (seen(at), self.narrower(id, at, list).next()) {
@@ -61,5 +54,28 @@ impl<V> Cache<V> {
             }
         }
         unanswered
+    }
+
+    /// What is not answered of the collections that a subscriber wants: what is there is not visited for that.
+    pub fn unanswered_collections(&self, id: SubscriberId) -> Unanswered {
+        let mut unanswered = Unanswered::default();
+        if self.is_open(id) {
+            for link in &self.subscribers[id].links {
+                if let Target::List(list) = self.subscribers[*link].target {
+                    self.count_unanswered(list, &mut unanswered);
+                }
+            }
+        }
+        unanswered
+    }
+
+    fn count_unanswered(&self, list: ListKey, unanswered: &mut Unanswered) {
+        match self.store[list].answer {
+            Answer::Complete => {}
+            // Whatever was answered before.
+            _ if self.store.is_refused(list) => unanswered.refused += 1,
+            Answer::None => unanswered.collections += 1,
+            Answer::Begun | Answer::Stale => unanswered.incomplete += 1,
+        }
     }
 }

@@ -147,6 +147,7 @@ pub(crate) use self::listed::{Entry, Listed};
 #[cfg(feature = "state")]
 pub(crate) use self::lock::lock;
 pub use self::loop_guard::{Behind, LoopGuard};
+pub use self::markers::is_marker;
 pub use self::node_group::{NodeGroup, towards_origin};
 pub use self::observer::{Observer, Reached};
 pub use self::origin::{ByNode, Held, Origin, Speaker};

@@ -280,9 +280,8 @@ impl RelayBuilder {
         let traces = Traces::begin(&config, &core)?;
         // Of what is followed nothing is known before it has answered, and who asks waits; of what is brought that may be otherwise.
         // What is bad is told once it is known whether anything of it is released.
-        let is_waited_for = |name: &str| {
-            origins.are_unknown(name) || config.origin(name).is_some_and(|origin| origin.kind.is_followed())
-        };
+        let is_waited_for =
+            |name: &str| origins.are_unknown(name) || config.origin(name).is_some_and(config::Origin::is_followed);
         if let Some((origin, reason)) = core.not_ready_of(|_, name| !is_waited_for(name)) {
             return Err(Error::Origin { origin, reason });
         }

@@ -30,6 +30,7 @@ mod etcd;
 mod example_mesh;
 mod fields;
 mod files;
+mod follow;
 mod glob;
 mod kubernetes;
 mod limits;
@@ -70,6 +71,7 @@ pub use self::{
     etcd::{Etcd, EtcdUser},
     example_mesh::{EXAMPLE, ExampleMesh},
     files::FileReading,
+    follow::{Collection, Follow},
     glob::{Glob, PatternError},
     kubernetes::{Kubernetes, KubernetesKind},
     limits::Limits,
@@ -223,6 +225,8 @@ pub struct Origin {
     pub keepalive: Duration,
     /// How many streams share a connection to it, at most.
     pub streams_per_connection: NonZeroUsize,
+    /// What the relay asks for itself to know all that there is, for releases of it.
+    pub follow: Option<Follow>,
 }
 
 /// What a stream is told of which nothing at all is known while its origin cannot be reached.

@@ -21,4 +21,5 @@ mod value;
 pub(crate) use self::followed::follow_all;
 pub(crate) use self::following::Following;
 pub use self::key::{Key, KeyError};
+pub(crate) use self::value::Reader;
 pub use self::value::encode;

@@ -25,7 +25,7 @@ pub(crate) use self::contents::{Change, Contents, Read};
 pub(crate) use self::followed::{Followed, GRACE, Keeper, READ_LOOKED, READ_WITHIN};
 pub(crate) use self::follower::{Follower, Next};
 pub(crate) use self::losses::{HELD, MUCH};
-pub(crate) use self::name::Name;
+pub(crate) use self::name::{Name, shown_name};
 pub(crate) use self::relayed::{Relayed, Teller, Told};
 pub(crate) use self::removals::{Removals, said_of_removal};
 pub(crate) use self::shown::shown;

@@ -33,6 +33,9 @@ mod file_content;
 #[cfg(feature = "file-origin")]
 #[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]
 pub mod file_origin;
+#[cfg(feature = "file-origin")]
+#[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]
+pub mod followed_server;
 mod health;
 mod hex;
 mod incoming;

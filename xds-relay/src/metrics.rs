@@ -19,6 +19,7 @@ mod client_limits;
 mod denial;
 mod downstream;
 mod drift;
+mod followed;
 mod heard;
 mod keyed;
 mod latencies;
@@ -33,7 +34,6 @@ pub(crate) use self::denial::{AUDIT, Denial};
 pub use self::downstream::DownstreamMetrics;
 use self::downstream::TypedCounters;
 pub use self::drift::DriftGauges;
-pub use self::keyed::KeyedMetrics;
 pub(crate) use self::load_reports::LoadReportStream;
 use self::load_reports::LoadReports;
 pub use self::looked_at::{CertificateTimes, Gauges};
@@ -41,6 +41,7 @@ pub use self::released::{ReleaseGauges, ReleaseState};
 pub use self::reloads::ReloadMetrics;
 use self::reloads::Reloads;
 pub use self::stream_guard::StreamGuard;
+pub use self::{followed::FollowedMetrics, keyed::KeyedMetrics};
 
 /// How many resource types have a label value of their own.
 pub const DISTINCT_TYPES: usize = 32;
@@ -109,6 +110,7 @@ pub struct Metrics {
     reloads: Reloads,
     etcd: keyed::Keyed,
     kubernetes: keyed::Keyed,
+    followed: followed::Followed,
     released: released::Released,
     state_commits: IntCounterVec,
     state_keys: IntCounterVec,
@@ -212,6 +214,7 @@ impl Metrics {
             reloads: Reloads::new(&registry),
             etcd: keyed::Keyed::etcd(&registry),
             kubernetes: keyed::Keyed::kubernetes(&registry),
+            followed: followed::Followed::new(&registry),
             released: released::Released::new(&registry),
             state_commits: counters(
                 &registry,

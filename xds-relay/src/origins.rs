@@ -21,7 +21,8 @@ use crate::relay_core::{Dial, Dialed, Position, RelayCore};
 #[cfg(feature = "file-origin")]
 mod files;
 
-/// The origins of files, of etcd and of Kubernetes of a running relay, watched while this lives.
+/// The origins of files, of etcd and of Kubernetes of a running relay, and the control planes that are followed, watched while this
+/// lives.
 pub(crate) struct Origins {
     #[cfg(feature = "file-origin")]
     files: files::FileOrigins,
@@ -29,6 +30,8 @@ pub(crate) struct Origins {
     _etcd: Vec<crate::etcd_origin::Following>,
     #[cfg(feature = "file-origin")]
     _kubernetes: Vec<crate::kubernetes_origin::Following>,
+    #[cfg(feature = "file-origin")]
+    _servers: Vec<crate::followed_server::Following>,
 }
 
 #[cfg(feature = "file-origin")]
@@ -39,7 +42,8 @@ impl Origins {
         let files = files::FileOrigins::read(config, core)?;
         let etcd = crate::etcd_origin::follow_all(config, core)?;
         let kubernetes = crate::kubernetes_origin::follow_all(config, core)?;
-        Ok(Self { files, _etcd: etcd, _kubernetes: kubernetes })
+        let servers = crate::followed_server::follow_all(config, core)?;
+        Ok(Self { files, _etcd: etcd, _kubernetes: kubernetes, _servers: servers })
     }
 
     /// Whether the files of an origin were bad as the relay started, or there were none.
@@ -77,7 +81,7 @@ impl Origins {
 /// There is one.
 #[cfg(not(feature = "file-origin"))]
 pub(crate) fn refuse_files(config: &Config) -> Result<(), Error> {
-    let needs_types = |origin: &&Origin| origin.kind.files().is_some() || origin.kind.is_followed();
+    let needs_types = |origin: &&Origin| origin.kind.files().is_some() || origin.is_followed();
     match config.origins.iter().find(needs_types) {
         None => Ok(()),
         Some(origin) => {

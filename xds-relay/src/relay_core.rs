@@ -14,6 +14,9 @@ mod core;
 mod counts;
 mod drift;
 mod explained;
+mod followed_origin;
+#[cfg(feature = "file-origin")]
+mod followed_servers;
 mod following;
 mod identity;
 mod judging;
@@ -50,6 +53,10 @@ pub use self::core::RelayCore;
 #[cfg(feature = "file-origin")]
 pub(crate) use self::core::Trouble;
 pub use self::drift::{Askable, DriftCheck, DriftError, DriftRounds};
+#[cfg(feature = "file-origin")]
+pub(crate) use self::followed_origin::ToRelease;
+#[cfg(feature = "file-origin")]
+pub(crate) use self::followed_servers::InRelease;
 pub use self::following::{Following, Heard};
 pub use self::identity::Identity;
 pub use self::known_sharing::KnownSharing;

@@ -59,6 +59,7 @@ fn everything() -> String {
     let _handles = (metrics.downstream(type_url), metrics.upstream("a", type_url), metrics.reloads("a"));
     metrics.etcd("a").set(true, 0, 0);
     metrics.kubernetes("a").set(true, 0, 0);
+    metrics.followed("a").set(true, 0, 0);
     let _halts = metrics.release_halts("a");
     let _timings = metrics.timings(type_url);
     metrics.spoke("a", Instant::now());
@@ -68,7 +69,7 @@ fn everything() -> String {
         resources: BTreeMap::from([(type_url.to_owned(), 1)]),
         stale: BTreeMap::from([("a".to_owned(), 1)]),
         state: Some(true),
-        releases: BTreeMap::from([("a".to_owned(), ReleaseGauges::default())]),
+        releases: BTreeMap::from([("a".to_owned(), ReleaseGauges { denied: Some(0), ..ReleaseGauges::default() })]),
         damaged: Some(1),
         drift: Some(DriftGauges {
             resources: BTreeMap::from([("a".to_owned(), 1)]),

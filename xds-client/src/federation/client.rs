@@ -54,8 +54,9 @@ pub trait Client: Send + Sync + 'static {
     /// It is told that it may not ask for this, or `by_alias` that it may not have what this stands for.
     fn denied(&self, _type_url: &TypeUrl, _interest: &Interest, _by_alias: bool) {}
 
-    /// From where else its client is served resources of a type that a scope has, if from anywhere: a scope of the same key and the
-    /// same origin, in which there is always an answer. It is asked when something of the scope is first asked for, and again after
+    /// From where else its client is served resources of a type that a scope has, if from anywhere: a scope of the same origin and the
+    /// same key, or of that of another node group, in which there is always an answer. With another key the client has
+    /// [left](Self::leaves) the scope. It is asked when something of the scope is first asked for, and again after
     /// [`View::look_anew`](super::View::look_anew).
     fn track(&self, _type_url: &TypeUrl, _scope: &Scope) -> Option<Arc<Scope>> {
         None

@@ -48,7 +48,7 @@ impl Subscriber {
                 // What the client may have from a part that has not answered is not gone (rule 150).
                 let stays = there || self.will_be_told_but_for(part, &name);
                 if removed && there {
-                    let own = part.scope.key.is_at(federation.place(name.authority()));
+                    let own = part.scope.is_at(federation.place(name.authority()));
                     elsewhere.push((name.clone(), if own { News::OwnGone } else { News::OtherGone }));
                 }
                 // To a client an error that is not transient is a removal.

@@ -36,8 +36,16 @@ const WAIT: Duration = Duration::from_secs(15);
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 
 /// Whether a name is the marker of some relay. Nobody but an origin that says so can tell that there is no such name: to
-/// conclude it would end an answer.
-pub(crate) fn is_marker(name: &ResourceName) -> bool {
+/// conclude it would end an answer. An origin that makes a resource of every name makes one of this, which is nobody's.
+///
+/// ```
+/// use xdstp_client::federation::is_marker;
+///
+/// assert!(is_marker(&"xdstp://a/envoy.config.cluster.v3.Cluster/g/xds-relay.7.end-of-answer".parse()?));
+/// assert!(!is_marker(&"cart".parse()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn is_marker(name: &ResourceName) -> bool {
     let last = name.as_str().split_once('?').map_or(name.as_str(), |(path, _)| path).rsplit('/').next();
     last.is_some_and(|last| last.starts_with(PREFIX) && last.ends_with(SUFFIX))
 }

@@ -43,15 +43,15 @@ impl Parts {
         };
         let of_mixed = |scope: &Arc<Scope>| {
             let at = self.by_authority.get(scope.key.authority()?).copied()?;
-            self.all.get(at).filter(|part| Arc::ptr_eq(&part.scope, scope) && !part.scope.key.is_at(place))
+            self.all.get(at).filter(|part| Arc::ptr_eq(&part.scope, scope) && !part.scope.is_at(place))
         };
         let of_groups = self.of_groups.iter().filter_map(|at| self.all.get(*at));
         let all = own.into_iter().chain(mixed.iter().filter_map(of_mixed)).chain(of_groups);
-        all.partition(|part| part.scope.key.is_at(place))
+        all.partition(|part| part.scope.is_at(place))
     }
 
     fn position(&self, place: Place<'_>) -> Option<usize> {
-        let is_there = |at: &usize| self.all.get(*at).is_some_and(|part| part.scope.key.is_at(place));
+        let is_there = |at: &usize| self.all.get(*at).is_some_and(|part| part.scope.is_at(place));
         match place {
             Place::Authority { authority, .. } => self.by_authority.get(authority).copied(),
             Place::Group { .. } => self.of_groups.iter().copied().find(is_there),

@@ -225,7 +225,7 @@ impl Routes {
             return None;
         }
         let scope = self.route(&type_url, selector, interest)?;
-        let scope = self.client.track(&type_url, &scope).unwrap_or(scope);
+        let scope = self.tracked(&type_url, scope);
         let subscriber = self.subscribers.get_mut(id.index())?;
         let part = self.view.open(scope, &subscriber.type_url, &self.waker);
         if subscriber.opening {

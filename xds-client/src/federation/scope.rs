@@ -16,6 +16,7 @@ use xdstp_cache::{Cache, Options, Resource, SubscriberId, TypeUrl, Version, Woke
 
 use crate::federation::demand::{Demand, Linger};
 use crate::federation::lock::lock;
+use crate::federation::place::Place;
 use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::of_others::OfOthers;
 use crate::federation::scope::recall::Recall;
@@ -242,6 +243,11 @@ impl Scope {
     /// Which origin it comes from, by position.
     pub fn origin(&self) -> usize {
         self.origin.load(Ordering::Acquire)
+    }
+
+    /// Whether it is the scope of a place, for the one node group that the asking stream is of.
+    pub(crate) fn is_at(&self, place: Place<'_>) -> bool {
+        self.key.is_at(place, self.origin())
     }
 
     /// What it comes over.

@@ -62,12 +62,13 @@ impl ScopeKey {
         }
     }
 
-    /// Whether it is the scope of a place, for the one node group that the asking stream is of.
-    pub(crate) fn is_at(&self, place: Place<'_>) -> bool {
+    /// Whether a scope of it that is of this origin is the scope of a place, for the one node group that the asking stream is of.
+    pub(crate) fn is_at(&self, place: Place<'_>, of: usize) -> bool {
         match (self.of_all(), place) {
             (Self::Authority(own), Place::Authority { authority, .. }) => own == authority,
             (Self::Group(own, _), Place::Group { origin }) => *own == origin,
-            (Self::EveryNode, Place::Group { .. }) => true,
+            // Another origin may be asked by node for names of an authority.
+            (Self::EveryNode, Place::Group { origin }) => of == origin,
             _ => false,
         }
     }

@@ -382,7 +382,7 @@ pub(crate) fn contests<'a>(
 
 /// What the news of a part are to the others.
 pub(crate) fn news_of(federation: &Federation, part: &Part, pull: &Pull<'_, Frame>) -> News {
-    let own = |name: &ResourceName| part.scope.key.is_at(federation.place(name.authority()));
+    let own = |name: &ResourceName| part.scope.is_at(federation.place(name.authority()));
     match pull {
         Pull::Put { name, .. } if own(name) => News::OwnPut,
         Pull::Removed { name, .. } if own(name) => News::OwnGone,

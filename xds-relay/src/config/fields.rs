@@ -61,6 +61,7 @@ pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "dynamic_parameters",
     "keepalive",
     "streams_per_connection",
+    "follow",
     "files",
     "etcd",
     "kubernetes",
@@ -70,6 +71,7 @@ pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "sub_directories",
     "authorities",
 ];
+pub(super) const FOLLOW_FIELDS: &[&str] = &["collections"];
 pub(super) const ORIGIN_TLS_FIELDS: &[&str] = &["ca", "certificate", "key", "server_name"];
 
 #[cfg(test)]
@@ -153,6 +155,7 @@ pub(super) mod tests {
         let kubernetes = origins.iter().find_map(|origin| origin.entry("kubernetes")).unwrap();
         has(&[kubernetes], KUBERNETES_FIELDS);
         has(&[kubernetes.entry("tls").unwrap()], ORIGIN_TLS_FIELDS);
+        has(&[origins.iter().find_map(|origin| origin.entry("follow")).unwrap()], FOLLOW_FIELDS);
         has(&[at(&["limits"])], &limits::keys());
 
         let directory = tempfile::tempdir().unwrap();
@@ -241,6 +244,7 @@ pub(super) mod tests {
             ("node.", NODE_FIELDS),
             ("origins[].", ORIGIN_FIELDS),
             ("origins[].tls.", ORIGIN_TLS_FIELDS),
+            ("origins[].follow.", FOLLOW_FIELDS),
             ("origins[].etcd.", ETCD_FIELDS),
             ("origins[].etcd.tls.", ORIGIN_TLS_FIELDS),
             ("origins[].etcd.user.", ETCD_USER_FIELDS),
@@ -261,6 +265,7 @@ pub(super) mod tests {
                 "traces",
                 "match",
                 "halt",
+                "follow",
                 "etcd",
                 "kubernetes",
                 "user",

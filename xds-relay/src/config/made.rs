@@ -121,6 +121,13 @@ impl Config {
             if let Some(problem) = origin.token.as_ref().and_then(|_| rules::token(origin.tls.as_ref())) {
                 return Err(at(field("token"))(problem.to_owned()));
             }
+            let followed = origin.follow.as_ref().map(|follow| match origin.kind.servers() {
+                Some(_) => follow.problem().map(|(part, problem)| (format!("follow.{part}"), problem)),
+                None => Some(("follow".to_owned(), super::follow::NO_SERVER.to_owned())),
+            });
+            if let Some((part, problem)) = followed.flatten() {
+                return Err(at(field(&part))(problem));
+            }
             rules::keepalive(origin.keepalive, &format!("{:?}", origin.keepalive)).map_err(at(field("keepalive")))?;
         }
         rules::default_origin(&self.default_origin, &self.origins).map_err(at("default_origin"))?;
@@ -130,6 +137,9 @@ impl Config {
         let origins = (&*self.origins, &*self.default_origin);
         if let Some((place, problem)) = rollout::problem(&self.rollout, origins, self.state.as_ref()) {
             return Err(at(format!("rollout{place}"))(problem));
+        }
+        if let Some((index, field, problem)) = super::follow::unused(&self.rollout, origins) {
+            return Err(at(format!("origins[{index}].{field}"))(problem));
         }
         if let Some(problem) = self.orders.as_ref().and_then(|of| of.problem(&self.listen, self.admin.as_ref())) {
             return Err(at("orders")(problem));
@@ -221,6 +231,17 @@ impl Origin {
         Self::new(name, OriginKind::Embedded)
     }
 
+    /// The same, followed: the relay knows all that there is of these collections, so that it has releases. Only a server is.
+    #[must_use]
+    pub fn following(self, follow: super::Follow) -> Self {
+        Self { follow: Some(follow), ..self }
+    }
+
+    /// Whether the relay knows all that it has, which comes some time after the relay started.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.follow.is_some() || self.kind.etcd().is_some() || self.kind.kubernetes().is_some()
+    }
+
     /// The `xdstp:` names of these authorities come from it. They are spelled without escapes.
     #[must_use]
     pub fn with_authorities(self, authorities: impl IntoIterator<Item: Into<String>>) -> Self {
@@ -238,6 +259,7 @@ impl Origin {
             dynamic_parameters: Dialect::default(),
             keepalive: DEFAULT_KEEPALIVE,
             streams_per_connection: DEFAULT_STREAMS_PER_CONNECTION,
+            follow: None,
         }
     }
 }

@@ -139,11 +139,6 @@ impl OriginKind {
             Self::Server { .. } | Self::Files { .. } | Self::Etcd { .. } | Self::Embedded => None,
         }
     }
-
-    /// Whether what it has is listed and watched, and comes some time after the relay started.
-    pub(crate) fn is_followed(&self) -> bool {
-        self.etcd().is_some() || self.kubernetes().is_some()
-    }
 }
 
 /// For people: `10.0.0.1:18010 or else 10.0.0.2:18010, delta`.

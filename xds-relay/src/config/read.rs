@@ -19,6 +19,7 @@ use super::{
     clients, drift,
     etcd::etcd,
     files,
+    follow::{NO_SERVER, follow, unused},
     kubernetes::kubernetes,
     listening::{Admin, address, admin, unix},
     node_parameters::node_parameters,
@@ -85,6 +86,11 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let rollout = root.field("rollout", rollout::rollouts)?.unwrap_or_default();
     if let Some((place, problem)) = rollout::problem(&rollout, (&origins, &default_origin), state.as_ref()) {
         let path = format!("rollout{place}");
+        let position = root.place_of(&path);
+        return Err(Error { path, ..Error::new(position, problem) });
+    }
+    if let Some((index, field, problem)) = unused(&rollout, (&origins, &default_origin)) {
+        let path = format!("origins[{index}].{field}");
         let position = root.place_of(&path);
         return Err(Error { path, ..Error::new(position, problem) });
     }
@@ -195,6 +201,7 @@ fn origins(list: &yaml::Node, directory: &Path, own: &OwnAddresses, expected: &s
             })
         })?;
         let kind = origin_kind(node, directory, own)?;
+        let follow = node.field("follow", follow)?;
         let file = |node: &yaml::Node| existing(node, directory, "file", Metadata::is_file);
         let tls = node.field("tls", |node| tls::origin(node, &file))?;
         let tls = tls.or_else(|| is_https(&kind).then(OriginTls::default));
@@ -213,6 +220,7 @@ fn origins(list: &yaml::Node, directory: &Path, own: &OwnAddresses, expected: &s
             streams_per_connection: node
                 .field("streams_per_connection", count)?
                 .unwrap_or(DEFAULT_STREAMS_PER_CONNECTION),
+            follow,
             name,
         })
     })?;
@@ -271,6 +279,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Resul
         belongs_elsewhere("dynamic_parameters", "only an origin with a server is asked")?;
         belongs_elsewhere("keepalive", of_connection)?;
         belongs_elsewhere("streams_per_connection", "only an origin with a server has connections")?;
+        belongs_elsewhere("follow", NO_SERVER)?;
     }
     let server = |node: &yaml::Node| Ok(vec![server(node, directory, own)?]);
     if let Some(servers) = node

@@ -12,7 +12,7 @@ use xdstp_uri::ResourceName;
 use super::fields::{HALT_FIELDS, ROLLOUT_FIELDS, STAGE_FIELDS};
 use super::values::{duration, flag};
 use super::{NodeField, Origin, OriginKind, State, canonical_authority, rules};
-use crate::releases::{Halt, OnHalt, Percent, Stage, Stages, Threshold, Types, Who};
+use crate::releases::{Gathered, Halt, OnHalt, Percent, Stage, Stages, Threshold, Types, Who};
 use crate::yaml::{self, Error};
 
 /// What the scope of all names is called that no authority is in.
@@ -72,19 +72,44 @@ impl Rollout {
         self.authority.as_ref().map_or_else(|| OLD_STYLE.to_owned(), |authority| format!("{SCHEME}{authority}"))
     }
 
-    /// Why the origin that its names come from has no releases.
-    fn asked(&self, origins: &[Origin], default_origin: &str) -> Option<String> {
+    /// The origin that its names come from.
+    pub(super) fn origin<'a>(&self, origins: &'a [Origin], default_origin: &str) -> Option<&'a Origin> {
         let is_own = |authority: &String| Some(canonical_authority(authority)) == self.authority;
         let listed = origins.iter().find(|origin| origin.authorities.iter().any(is_own));
-        let origin = listed.or_else(|| origins.iter().find(|origin| origin.name == default_origin))?;
-        matches!(origin.kind, OriginKind::Server { .. }).then(|| {
-            format!(
-                "`{}`: these names come from origin `{}`, which is asked for what clients want; \
-                 expected a scope of one that has all there is, such as files",
-                self.scope(),
-                origin.name
-            )
-        })
+        listed.or_else(|| origins.iter().find(|origin| origin.name == default_origin))
+    }
+
+    /// Why that has no such releases, by which field.
+    fn asked(&self, origins: &[Origin], default_origin: &str) -> Option<(&'static str, String)> {
+        let origin = self.origin(origins, default_origin)?;
+        let (scope, name) = (self.scope(), &origin.name);
+        match &origin.follow {
+            None => matches!(origin.kind, OriginKind::Server { .. }).then(|| {
+                (
+                    "scope",
+                    format!(
+                        "`{scope}`: these names come from origin `{name}`, which is asked for what clients want; \
+                     expected follow: {{}} at that origin, or a scope of one that has all there is, such as files",
+                    ),
+                )
+            }),
+            Some(follow) if follow.types(self.authority.as_deref()) == Types::Gathered(Gathered::default()) => Some((
+                "scope",
+                format!(
+                    "`{scope}`: no collection of `follow` of origin `{name}` has such names; expected one, such as \
+                     xdstp://AUTHORITY/envoy.config.cluster.v3.Cluster/*",
+                ),
+            )),
+            Some(_) => (self.types == Types::All).then(|| {
+                (
+                    "all_types",
+                    format!(
+                        "origin `{name}` is followed, and released is that of which it says what there is; \
+                     expected no such field",
+                    ),
+                )
+            }),
+        }
     }
 }
 
@@ -101,13 +126,14 @@ pub(super) fn problem(
         let is_same = |other: &Rollout| other.authority == rollout.authority;
         let twice = rollouts.iter().take(index).position(is_same);
         let twice = twice.map(|other| format!("`{}`: the scope of rollout[{other}] already", rollout.scope()));
-        let of_scope = twice.or_else(|| rollout.asked(origins, default_origin));
-        let of_scope = of_scope.map(|problem| (format!("[{index}].scope"), problem));
+        let twice = twice.map(|problem| ("scope", problem));
+        let of_origin = twice.or_else(|| rollout.asked(origins, default_origin));
+        let of_origin = of_origin.map(|(field, problem)| (format!("[{index}].{field}"), problem));
         let of_stages = || {
             let (stage, field, problem) = stage_problem(&rollout.stages)?;
             Some((format!("[{index}].stages[{stage}].{field}"), problem))
         };
-        of_scope.or_else(of_stages)
+        of_origin.or_else(of_stages)
     })
 }
 
@@ -315,7 +341,8 @@ mod tests {
             ),
             (
                 "[{ scope: 'xdstp://b.example' }]",
-                "3:20: rollout[0].scope: `xdstp://b.example`: these names come from origin `cp`",
+                "3:20: rollout[0].scope: `xdstp://b.example`: these names come from origin `cp`, which is asked for what clients \
+                 want; expected follow: {} at that origin",
             ),
             (
                 "[{ scope: old-style, halt: { rejected: 0 } }]",

@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{
     ADMIN_FIELDS, AGGREGATION_FIELDS, CLIENT_FIELDS, CLIENT_LIMIT_FIELDS, DRIFT_FIELDS, ETCD_FIELDS, ETCD_USER_FIELDS,
-    FIELDS, HALT_FIELDS, KUBERNETES_FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS, ORDERS_FIELDS, ORIGIN_FIELDS,
-    ORIGIN_TLS_FIELDS, ROLLOUT_FIELDS, STAGE_FIELDS, STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS, TRACES_FIELDS,
+    FIELDS, FOLLOW_FIELDS, HALT_FIELDS, KUBERNETES_FIELDS, LOCALITY_FIELDS, MATCH_FIELDS, NODE_FIELDS, ORDERS_FIELDS,
+    ORIGIN_FIELDS, ORIGIN_TLS_FIELDS, ROLLOUT_FIELDS, STAGE_FIELDS, STATE_FIELDS, STATSD_FIELDS, TLS_FIELDS,
+    TRACES_FIELDS,
 };
 use super::limits::{self, Field, LIMITS};
 use super::{Config, Origin};
@@ -147,6 +148,7 @@ fn of_origin(schema: &Schema, field: &str) -> Value {
                 .object("origins[].etcd.", ETCD_FIELDS, |schema, field| of_etcd(schema, field, "origins[].etcd."));
             required(etcd, &["endpoints", "prefix"])
         }
+        "follow" => schema.object("origins[].follow.", FOLLOW_FIELDS, |_, _| list(text(), 1)),
         "kubernetes" => schema.object("origins[].kubernetes.", KUBERNETES_FIELDS, of_kubernetes),
         "protocol" => one_of(&["delta", "sotw"]),
         "xdstp" => one_of(&["shared", "by_node"]),

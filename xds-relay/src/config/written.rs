@@ -17,7 +17,7 @@ use super::{
     Aggregation, Config, Etcd, KnownIn, Kubernetes, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls,
     ReadyWhen, Rollout, Secrets, State, Statsd, Traces, Unknown, Unmatched, XdstpStreams, read, rollout,
 };
-use super::{clients, etcd, kubernetes};
+use super::{clients, etcd, follow, kubernetes};
 use crate::yaml::{self, Prefix};
 
 /// By the fields that [a file](Config::parse) has, and held to the same. Relative paths start from where the program was
@@ -220,7 +220,7 @@ fn relay_node(Node { id, cluster, locality, metadata }: &Node) -> Value {
 
 fn origin(origin: &Origin) -> Result<Value, Unwritten> {
     let Origin { name, authorities, kind, tls, token, xdstp, .. } = origin;
-    let Origin { dynamic_parameters, keepalive, streams_per_connection, .. } = origin;
+    let Origin { dynamic_parameters, keepalive, streams_per_connection, follow: of_follow, .. } = origin;
     let (name, authorities) = (("name", Some(json!(name))), ("authorities", Some(json!(authorities))));
     match kind {
         OriginKind::Server { servers, protocol } => Ok(some([
@@ -242,6 +242,7 @@ fn origin(origin: &Origin) -> Result<Value, Unwritten> {
             ("dynamic_parameters", Some(dialect(*dynamic_parameters))),
             ("keepalive", Some(time(*keepalive))),
             ("streams_per_connection", Some(json!(streams_per_connection))),
+            ("follow", of_follow.as_ref().map(follow::written)),
             authorities,
         ])),
         OriginKind::Files { directory, descriptors, reading } => Ok(some([

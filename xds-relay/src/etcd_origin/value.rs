@@ -95,7 +95,7 @@ fn written(resource: &FileResource, types: &Descriptors) -> Value {
 
 /// Reads values.
 #[derive(Clone, Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     origin: String,
     /// What is before each of its keys.
     prefix: String,
@@ -105,12 +105,12 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(types: Descriptors, served: Served) -> Self {
+    pub(crate) fn new(types: Descriptors, served: Served) -> Self {
         Self { origin: String::new(), prefix: String::new(), types, served, rules: TypeRules::envoy() }
     }
 
     /// That of an origin, whose keys have a prefix.
-    pub(super) fn of(self, origin: &str, prefix: &str) -> Self {
+    pub(crate) fn of(self, origin: &str, prefix: &str) -> Self {
         Self { origin: origin.to_owned(), prefix: prefix.to_owned(), ..self }
     }
 

@@ -14,7 +14,7 @@ pub(super) fn name_of((type_url, name, _): &Held) -> Name {
 }
 
 /// A resource, for people.
-pub(super) fn shown_name((type_url, name): &Name) -> String {
+pub(crate) fn shown_name((type_url, name): &Name) -> String {
     let message_type = type_url.as_str().rsplit('/').next().unwrap_or_default();
     shown(&format!("{message_type} `{}`", name.as_str()))
 }

@@ -27,6 +27,8 @@ pub struct ReleaseGauges {
     pub other_stages: bool,
     /// Whether this relay publishes.
     pub publishes: bool,
+    /// Names that clients ask for and their release does not have, of a control plane that is followed.
+    pub denied: Option<u64>,
 }
 
 /// Whether anything of a scope is under way.
@@ -100,6 +102,10 @@ pub(super) fn gather(now: &BTreeMap<String, ReleaseGauges>) -> impl Iterator<Ite
         "1 while the relay that wrote there last who is served which release goes on by other stages than this one.",
     );
     let publishes = gauge("release_publisher", "1 on the relay that publishes.");
+    let denied = gauge(
+        "release_denied_names",
+        "Of a control plane that is followed: names that clients ask for and that their release does not have.",
+    );
     for (scope, of) in now {
         for state in ReleaseState::ALL {
             states.with_label_values(&[scope.as_str(), state.label()]).set(i64::from(state == of.state));
@@ -111,7 +117,8 @@ pub(super) fn gather(now: &BTreeMap<String, ReleaseGauges>) -> impl Iterator<Ite
         damaged.with_label_values(&[scope]).set(signed(of.damaged));
         other_stages.with_label_values(&[scope]).set(i64::from(of.other_stages));
         publishes.with_label_values(&[scope]).set(i64::from(of.publishes));
+        of.denied.iter().for_each(|names| denied.with_label_values(&[scope]).set(signed(*names)));
     }
-    let all = [states, stage, unsaved, recalled, up, damaged, other_stages, publishes];
+    let all = [states, stage, unsaved, recalled, up, damaged, other_stages, publishes, denied];
     all.into_iter().flat_map(|family| family.collect())
 }

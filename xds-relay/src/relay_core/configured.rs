@@ -11,6 +11,7 @@ use xdstp_client::federation::{
 
 use crate::config::{self, Config, OriginKind, ServerAddress, XdstpStreams, canonical_authority};
 use crate::metrics::Metrics;
+use crate::relay_core::followed_origin::FollowedOrigin;
 use crate::relay_core::loops::{Relays, Upwards};
 
 const SILENT_HINT: &str = "the origin does not answer: one that looks at the node, or waits for requests of every type on \
@@ -22,11 +23,13 @@ pub(crate) struct Configured {
     pub(crate) all: Vec<Arc<dyn Origin>>,
     /// Those of files, of etcd and of Kubernetes, by position, for whoever reads them.
     pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
+    /// Servers that are followed, likewise.
+    pub(crate) followed: BTreeMap<usize, Arc<FollowedOrigin>>,
     pub(crate) authorities: Arc<Authorities>,
 }
 
 /// An embedded origin that nobody brought: nothing is known of what it has.
-struct Missing;
+pub(crate) struct Missing;
 
 impl Origin for Missing {
     fn kind(&self) -> &'static str {
@@ -63,11 +66,20 @@ impl Configured {
     pub(crate) fn of(config: &Config, common: &Common) -> Self {
         let authorities = Arc::new(authorities(config));
         let (mut all, mut files) = (Vec::<Arc<dyn Origin>>::new(), BTreeMap::new());
+        let mut followed = BTreeMap::new();
         for (position, origin) in config.origins.iter().enumerate() {
             match &origin.kind {
                 OriginKind::Server { servers, protocol } => {
                     let at = (position, &authorities);
-                    all.push(Arc::new(server(config, origin, (servers, *protocol), at, common)));
+                    let server = Arc::new(server(config, origin, (servers, *protocol), at, common));
+                    match &origin.follow {
+                        Some(follow) => {
+                            let origin = Arc::new(FollowedOrigin::new(server, follow.clone()));
+                            followed.insert(position, origin.clone());
+                            all.push(origin);
+                        }
+                        None => all.push(server),
+                    }
                 }
                 OriginKind::Files { .. } => {
                     let origin = Arc::new(SnapshotOrigin::new("files", common.rules.clone()));
@@ -89,7 +101,7 @@ impl Configured {
                 }
             }
         }
-        Self { all, files, authorities }
+        Self { all, files, followed, authorities }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::relay_core::client_use::ClientUses;
 use crate::relay_core::configured::{Common, Configured};
 use crate::relay_core::counts::Counts;
 use crate::relay_core::drift::DriftSeen;
+use crate::relay_core::followed_origin::FollowedOrigin;
 use crate::relay_core::lives::Lives;
 use crate::relay_core::loops::Relays;
 use crate::relay_core::node_group::NodeGrouping;
@@ -43,6 +44,10 @@ pub struct RelayCore {
     pub(crate) authorities: Arc<Authorities>,
     /// What origins have that come later, too.
     pub(crate) common: Common,
+    /// Servers that are followed, by position.
+    pub(crate) followed: BTreeMap<usize, Arc<FollowedOrigin>>,
+    /// What comes of each of them to the relay alone, and what that may use up.
+    pub(crate) following: Mutex<Vec<(Arc<Federation>, federation::Limits)>>,
     /// Those of files, of etcd and of Kubernetes, by position: for whoever reads them.
     files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     /// What is wrong with them, by position.
@@ -152,7 +157,7 @@ impl RelayCore {
             embedded,
         };
         let shared = quotas::of_streams(&config.limits);
-        let Configured { all, files, authorities } = Configured::of(config, &common);
+        let Configured { all, files, followed, authorities } = Configured::of(config, &common);
         let federation = Federation::new(federation::Settings {
             origins: all,
             authorities: authorities.clone(),
@@ -167,6 +172,8 @@ impl RelayCore {
             names: OriginNames::new(&config.origins),
             authorities,
             common,
+            followed,
+            following: Mutex::default(),
             files,
             troubles: Mutex::default(),
             grouping,
@@ -237,6 +244,8 @@ impl RelayCore {
         self.federation.make_room(now, &mut |room, type_url, lacking| self.end_largest(room, type_url, lacking));
         self.end_greedy_streams();
         self.federation.sweep(now);
+        let following = lock(&self.following).clone();
+        following.iter().for_each(|(federation, _)| federation.sweep(now));
         // After scopes went.
         self.client_uses.sweep(&self.federation, now);
         self.metrics.it_is(now);
@@ -298,9 +307,12 @@ impl RelayCore {
         self.quotas.set(&limits);
         self.client_uses.set(&limits);
         let Limits { groups, authorities, names, .. } = limits;
-        self.shared.groups.set_most(groups);
-        self.shared.authorities.set_most(authorities);
-        self.shared.names.set_most(names);
+        let following = lock(&self.following);
+        for shared in following.iter().map(|(_, limits)| limits).chain([&self.shared]) {
+            shared.groups.set_most(groups);
+            shared.authorities.set_most(authorities);
+            shared.names.set_most(names);
+        }
     }
 
     /// There may be no more node groups and streams of load reports than these, whatever limits are

@@ -99,13 +99,13 @@ impl RelayCore {
             explained.answer = Some(answer.to_owned());
             explained.rejection = rejection.filter(|_| answer == "rejected");
         }
-        explained.reasons = reasons(&explained, self.by_node(stream, &scope));
+        explained.reasons = reasons(&explained, self.by_node(stream, &scope), self.is_gathered(type_url, &scope));
         explained
     }
 }
 
 /// In the order in which it came about.
-fn reasons(explained: &Explained, by_node: Vec<String>) -> Vec<String> {
+fn reasons(explained: &Explained, by_node: Vec<String>, is_gathered: bool) -> Vec<String> {
     let mut reasons = asked(explained);
     reasons.extend(by_node);
     if let Some(scope) = &explained.scope {
@@ -116,7 +116,7 @@ fn reasons(explained: &Explained, by_node: Vec<String>) -> Vec<String> {
         let away = away.map_or_else(String::new, |error| format!("; it is away: {error}"));
         reasons.push(format!("It comes from the origin {:?} ({}){away}.", origin.name, origin.kind));
     }
-    reasons.push(there_is(explained));
+    reasons.push(there_is(explained, is_gathered));
     reasons.extend(explained.error.iter().map(|error| format!("The origin found an error: {error}.")));
     let said = match (explained.sent, explained.answer.as_deref()) {
         (false, _) => "The client was not sent that yet.".to_owned(),
@@ -156,7 +156,7 @@ fn asked(explained: &Explained) -> Vec<String> {
     reasons
 }
 
-fn there_is(explained: &Explained) -> String {
+fn there_is(explained: &Explained, is_gathered: bool) -> String {
     let which = match (&explained.variant, &explained.parameters) {
         (Some(variant), _) => format!(", the variant for {variant:?}"),
         (None, Some(_)) => ", which has no variants".to_owned(),
@@ -167,6 +167,11 @@ fn there_is(explained: &Explained) -> String {
             format!("Its version is {version:?}{which}, known from before a restart only.")
         }
         (Some(version), _) => format!("Its version is {version:?}{which}."),
+        (None, true) if is_gathered => {
+            "It is in no release that the client is served: what is followed of the origin (follow.collections) does not have it, \
+             whatever the origin has."
+                .to_owned()
+        }
         (None, true) if explained.parameters.is_some() => "The origin says that there is none for these.".to_owned(),
         (None, true) => "The origin says that it does not exist.".to_owned(),
         (None, false) => "The origin has not answered for it.".to_owned(),

@@ -19,10 +19,11 @@ const LONGEST_WAIT: u64 = 86_400;
 impl RelayCore {
     /// The origins, with the streams to each.
     pub fn origin_details(&self, now: Instant) -> Origins {
-        let scopes = self.all_scopes();
+        let (scopes, followed) = (self.all_scopes(), self.followed_scopes());
         let (statuses, _) = self.held(&scopes, now);
         let of_origin = |(at, status): (usize, OriginStatus)| {
-            let mut upstreams = upstreams(scopes.iter().filter(|scope| scope.origin() == at), now);
+            let of_it = scopes.iter().chain(&followed).filter(|scope| scope.origin() == at);
+            let mut upstreams = upstreams(of_it, now);
             upstreams.sort_by_key(|stream| stream.connected);
             let more_upstreams = upstreams.len().saturating_sub(PAGE);
             upstreams.truncate(PAGE);
@@ -42,8 +43,9 @@ impl RelayCore {
             all.filter_map(|(at, _)| Some((at, self.origin_status(at, scopes, now)?))).collect();
         let mut resources: BTreeMap<TypeUrl, u64> = BTreeMap::new();
         let contents = self.contents();
+        let is_followed = |at: &usize| self.followed.contains_key(at);
         for scope in scopes {
-            if contents.contains_key(&scope.origin()) {
+            if contents.contains_key(&scope.origin()) && !is_followed(&scope.origin()) {
                 continue;
             }
             let mut held = 0;
@@ -60,7 +62,7 @@ impl RelayCore {
             }
         }
         // Whether a client wants it or not.
-        for (at, content) in contents {
+        for (at, content) in contents.into_iter().filter(|(at, _)| !is_followed(at)) {
             content.iter().for_each(|(type_url, ..)| *resources.entry(type_url.clone()).or_default() += 1);
             if let Some(origin) = origins.get_mut(&at) {
                 origin.resources = content.len() as u64;

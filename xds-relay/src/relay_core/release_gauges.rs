@@ -27,6 +27,7 @@ impl RelayCore {
             store_up: !releases.is_store_away(),
             damaged: damaged.len() as u64,
             other_stages: has_other_stages,
+            denied: releases.denied().map(|names| names as u64),
             publishes: publisher == Some(self.relays.own().number()),
         }
     }

@@ -136,10 +136,12 @@ impl RelayCore {
         wanting
     }
 
-    /// What holds resources: origins that have them whoever wants them, and the scopes of the others.
+    /// What holds resources: origins that have them whoever wants them, and the scopes of the others, and of those of which all is not
+    /// known.
     fn holders(&self) -> Vec<Holder> {
         let contents = self.contents();
-        let scopes = self.all_scopes().into_iter().filter(|scope| !contents.contains_key(&scope.origin()));
+        let has_all = |at| contents.contains_key(&at) && !self.followed.contains_key(&at);
+        let scopes = self.all_scopes().into_iter().filter(|scope| !has_all(scope.origin()));
         let scopes: Vec<_> = scopes.map(Holder::Scope).collect();
         contents.into_iter().map(|(at, content)| Holder::Content(at, content)).chain(scopes).collect()
     }

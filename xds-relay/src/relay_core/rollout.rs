@@ -15,10 +15,12 @@ use xdstp_uri::ResourceName;
 use crate::config::Rollout;
 use crate::lock::lock;
 use crate::metrics::Counter;
+use crate::relay_core::followed_origin::FollowedOrigin;
 use crate::relay_core::rollout::checking::LastChecked;
 use crate::relay_core::rollout::copy::Copy;
 use crate::relay_core::rollout::health::{Health, Heard};
 use crate::relay_core::rollout::served_content::Content;
+use crate::relay_core::rollout::served_types::ServedTypes;
 use crate::relay_core::rollout::tally::Tallies;
 use crate::relay_core::rollout::turn::MyTurn;
 use crate::relay_core::rollout_error::RolloutError;
@@ -34,6 +36,7 @@ mod health;
 mod looking;
 mod publishing;
 mod served_content;
+mod served_types;
 mod showing;
 mod tally;
 mod turn;
@@ -44,9 +47,12 @@ pub(crate) use health::ClientName;
 /// The releases of a scope, as they are served.
 pub(crate) struct Releases {
     pub(crate) rollout: Rollout,
+    types: ServedTypes,
     /// Which of the relay's origins it is.
     position: usize,
     origin: Arc<dyn Origin>,
+    /// The same, if it is a control plane that is followed.
+    followed: Option<Arc<FollowedOrigin>>,
     rules: Arc<TypeRules>,
     slice: usize,
     instance: Instance,
@@ -76,6 +82,8 @@ struct State {
     settling: Settling,
     /// What the origin had when it was looked at last.
     seen: Option<Arc<Vec<Held>>>,
+    /// Something may be lacking in that.
+    may_lack: bool,
     /// What was served when that changed.
     named: Named,
     /// What is on the stable track.
@@ -171,7 +179,7 @@ impl Releases {
     /// It cannot be read.
     pub(crate) fn open(
         rollout: Rollout,
-        (position, origin): (usize, Arc<dyn Origin>),
+        (position, origin, followed): (usize, Arc<dyn Origin>, Option<Arc<FollowedOrigin>>),
         (rules, slice): (Arc<TypeRules>, usize),
         (instance, halts): (Instance, Counter),
         store: ReleaseStore,
@@ -187,11 +195,13 @@ impl Releases {
         if turns.are_shared() {
             stored.share(&rollout.stages);
         }
+        let types = ServedTypes::new(rollout.types, stored.control().stable().is_some() || stored.is_recalled());
         let settling = Settling::new(rollout.settle);
         let state = State {
             stored,
             settling,
             seen: None,
+            may_lack: false,
             named: (None, None),
             shown: None,
             contents: BTreeMap::new(),
@@ -208,8 +218,10 @@ impl Releases {
             (Mutex::new(state), Mutex::default(), AtomicUsize::new(0), AtomicBool::new(false));
         Ok(Self {
             rollout,
+            types,
             position,
             origin,
+            followed,
             rules,
             slice,
             instance,
@@ -228,7 +240,7 @@ impl Releases {
     /// Whether what a scope has of a type is in releases.
     pub(crate) fn have(&self, type_url: &TypeUrl, scope: &Scope) -> bool {
         let is_own = scope.origin() == self.position && scope.key.authority() == self.rollout.authority.as_deref();
-        is_own && self.rollout.types.contains(type_url)
+        is_own && self.types.contain(type_url)
     }
 
     /// Where somebody is served what would be from a scope, who is served that release.
@@ -251,6 +263,28 @@ impl Releases {
 
     pub(crate) fn control(&self) -> Control {
         lock(&self.served).control.clone()
+    }
+
+    /// What is in what is stable, and in the candidate.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    #[cfg(feature = "file-origin")]
+    pub(crate) fn served_content(&self) -> Result<[Option<Arc<Content>>; 2], &'static str> {
+        if let Some(why) = self.unknown() {
+            return Err(why);
+        }
+        let state = lock(&self.state);
+        let candidate = state.stored.control().candidate().map(|candidate| candidate.release);
+        let content = |named: Option<Release>| named.and_then(|release| state.contents.get(&release).cloned());
+        Ok([content(state.shown), content(candidate)])
+    }
+
+    /// How many names clients ask for that their release does not have, if the origin is followed: it may have them all the same.
+    pub(crate) fn denied(&self) -> Option<usize> {
+        self.followed.as_ref()?;
+        let candidate = lock(&self.served).candidate.as_ref().map(|(_, track)| track.clone());
+        Some(candidate.iter().chain([&self.stable]).map(|track| track.denied()).sum())
     }
 
     /// Which of the relay's origins they are of.
@@ -307,6 +341,11 @@ impl Releases {
         lock(&self.served).reader.clone()
     }
 
+    /// Whether other types are served from releases since this was asked last.
+    pub(crate) fn have_more_types(&self) -> bool {
+        self.types.are_more()
+    }
+
     /// Whether some may be served another release since this was asked last.
     pub(crate) fn have_changed(&self) -> bool {
         self.has_changed.swap(false, Ordering::AcqRel)
@@ -329,7 +368,7 @@ impl Releases {
         names: &[ResourceName],
     ) {
         let Served { control, heard, .. } = &mut *lock(&self.served);
-        if of.is_none() || !self.rollout.types.contains(type_url) {
+        if of.is_none() || !self.types.contain(type_url) {
             return;
         }
         if of == control.candidate().map(|candidate| candidate.release) {

@@ -7,7 +7,9 @@ use crate::releases::{ReleaseError, StoredError};
 #[non_exhaustive]
 pub enum RolloutError {
     /// Its origin is asked for what clients want, so that it is never known what all of it is.
-    #[error("the releases of {0}: its origin is a server; expected one that has all there is, such as files")]
+    #[error(
+        "the releases of {0}: its origin is a server; expected one that is followed, or has all there is, such as files"
+    )]
     Asked(String),
     /// There are none.
     #[error("there are no releases of {0}")]

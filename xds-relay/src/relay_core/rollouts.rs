@@ -34,15 +34,19 @@ impl RelayCore {
     /// As [`roll_out`](Self::roll_out).
     pub fn roll_out_on(&self, rollout: Rollout, store: ReleaseStore, now: Instant) -> Result<(), RolloutError> {
         let position = self.federation.origin_of(rollout.authority.as_deref());
-        let origin = self.federation.origins().get(position).filter(|origin| origin.is_authoritative()).cloned();
+        let origin = self.federation.origins().get(position).cloned();
+        let followed = self.followed.get(&position);
+        let origin = origin.filter(|origin| followed.is_some() || origin.is_authoritative());
         let origin = origin.ok_or_else(|| RolloutError::Asked(rollout.scope()))?;
+        let types = followed.map(|of| of.types(rollout.authority.as_deref()));
+        let rollout = Rollout { types: types.unwrap_or(rollout.types), ..rollout };
         let is_there = |other: &Arc<Releases>| other.rollout.authority == rollout.authority;
         if lock(&self.releases).iter().any(is_there) {
             return Err(RolloutError::Twice(rollout.scope()));
         }
         let how = (self.settings().rules, self.shared.names_per_turn);
         let of_relay = (Instance(self.relays.own().number()), self.metrics.release_halts(&rollout.scope()));
-        let releases = Arc::new(Releases::open(rollout, (position, origin), how, of_relay, store)?);
+        let releases = Arc::new(Releases::open(rollout, (position, origin, followed.cloned()), how, of_relay, store)?);
         releases.show(now);
         lock(&self.releases).push(releases);
         self.look_at_tracks(true);
@@ -61,8 +65,11 @@ impl RelayCore {
         of_origin.peek().is_some() && of_origin.all(|releases| releases.are_served())
     }
 
-    /// The same where all types are in releases.
+    /// The same where all types are in releases, or the others are asked for as clients want them.
     pub(crate) fn serves_all_of(&self, position: usize) -> bool {
+        if self.followed.contains_key(&position) {
+            return self.serves_releases_of(position);
+        }
         let all = lock(&self.releases).clone();
         let mut of_origin = all.iter().filter(|releases| releases.position() == position);
         self.serves_releases_of(position) && of_origin.all(|releases| releases.rollout.types == Types::All)
@@ -251,6 +258,7 @@ impl RelayCore {
         let releases = lock(&self.releases).clone();
         // Of each: it has changed for all who look.
         let changed = releases.iter().filter(|releases| releases.have_changed()).count();
+        let all = releases.iter().filter(|releases| releases.have_more_types()).count() > 0 || all;
         if changed == 0 && !all {
             return;
         }

@@ -53,7 +53,12 @@ impl RelayCore {
         words: fn(&Trouble) -> &String,
     ) -> Option<(String, String)> {
         let all = self.origins().into_iter().filter(|(position, name, _)| is_meant(*position, name));
-        all.into_iter().find_map(|(at, name, origin)| Some((name, self.with_trouble(at, origin.ready().err()?, words))))
+        all.into_iter().find_map(|(at, name, origin)| {
+            // What is gathered may wait for somebody to have it go on.
+            let is_unserved = || self.followed.contains_key(&at) && !self.serves_releases_of(at);
+            let unserved = || is_unserved().then(|| "there is no release of it that is served".to_owned());
+            Some((name, self.with_trouble(at, origin.ready().err().or_else(unserved)?, words)))
+        })
     }
 
     /// What is missing of an origin, and why, if that is known.
@@ -78,11 +83,11 @@ impl RelayCore {
 
     /// Everything the relay holds, of whom, and for whom.
     pub fn config_dump(&self, now: Instant) -> ConfigDump {
-        let scopes = self.all_scopes();
+        let (scopes, followed) = (self.all_scopes(), self.followed_scopes());
         let origins = self.origins().into_iter().map(|(index, name, origin)| OriginDump {
             name,
             protocol: origin.kind().to_owned(),
-            streams: upstreams(scopes.iter().filter(|scope| scope.origin() == index), now),
+            streams: upstreams(scopes.iter().chain(&followed).filter(|scope| scope.origin() == index), now),
             content: origin.content().map(|held| content(&held)).unwrap_or_default(),
         });
         let origins = origins.collect();
@@ -157,6 +162,12 @@ impl RelayCore {
             }
         });
         gauges
+    }
+
+    /// What the relay is itself a client of.
+    pub(crate) fn followed_scopes(&self) -> Vec<Arc<Scope>> {
+        let following = lock(&self.following).clone();
+        following.iter().flat_map(|(federation, _)| federation.scopes()).collect()
     }
 
     /// The shared scopes, and those of one stream alone (rule 121).

@@ -62,7 +62,8 @@ pub enum Act {
     Publish {
         /// The release.
         release: Release,
-        /// [`Difference::removes_much`](super::Difference::removes_much), against what is stable.
+        /// [`Difference::removes_much`](super::Difference::removes_much), against what is stable; of a first release, whether it may
+        /// lack what clients hold.
         removes_much: bool,
     },
     /// The candidate was in its stage for long enough, and all is well. By the publisher.

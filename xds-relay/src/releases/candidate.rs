@@ -34,6 +34,8 @@ pub enum Progress {
 
 /// Why a candidate waits for somebody to say that it goes on.
 pub(crate) const REMOVES_MUCH: &str = "it removes much";
+/// The same where nothing is stable, so that it cannot be compared with anything.
+pub(crate) const MAY_LACK: &str = "it is the first, and may lack what clients hold";
 
 impl Candidate {
     pub(crate) fn new(release: Release, since: SystemTime) -> Self {
@@ -45,9 +47,9 @@ impl Candidate {
         (self.stage, self.since) = (stage, now);
     }
 
-    /// Whether it waits because it removes much.
+    /// Whether it waits because it removes much, or may.
     pub(crate) fn removes_much(&self) -> bool {
-        matches!(&self.progress, Progress::Halted(said) if said.why == REMOVES_MUCH)
+        matches!(&self.progress, Progress::Halted(said) if [REMOVES_MUCH, MAY_LACK].contains(&&*said.why))
     }
 
     /// How long it is to stay in its stage yet. A clock that went back makes that longer and never shorter.

@@ -3,13 +3,18 @@
 use xds_transport::is_secret;
 use xdstp_cache::TypeUrl;
 
+const LISTENER: &str = "envoy.config.listener.v3.Listener";
+const ROUTES: &str = "envoy.config.route.v3.RouteConfiguration";
+const SCOPED_ROUTES: &str = "envoy.config.route.v3.ScopedRouteConfiguration";
+const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
+
 /// Those that are in releases unless all are to be: what decides where requests go, and not where endpoints are.
 const DEFAULT: [&str; 6] = [
-    "envoy.config.listener.v3.Listener",
-    "envoy.config.route.v3.RouteConfiguration",
-    "envoy.config.route.v3.ScopedRouteConfiguration",
+    LISTENER,
+    ROUTES,
+    SCOPED_ROUTES,
     "envoy.config.route.v3.VirtualHost",
-    "envoy.config.cluster.v3.Cluster",
+    CLUSTER,
     "envoy.config.core.v3.TypedExtensionConfig",
 ];
 
@@ -24,6 +29,54 @@ pub enum Types {
     Default,
     /// All but secrets, which are never kept: a certificate that is frozen is one that runs out.
     All,
+    /// What is gathered of a control plane that is followed, whose other types are served as it says them.
+    Gathered(Gathered),
+}
+
+/// Types of which a control plane says what there is, and routes that these refer to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gathered {
+    listeners: bool,
+    scoped_routes: bool,
+    clusters: bool,
+}
+
+impl Gathered {
+    /// That type, too, if it is one of them.
+    #[must_use]
+    pub(crate) fn with(mut self, type_url: &str) -> Self {
+        match message_type(type_url) {
+            LISTENER => self.listeners = true,
+            SCOPED_ROUTES => self.scoped_routes = true,
+            CLUSTER => self.clusters = true,
+            _ => {}
+        }
+        self
+    }
+
+    /// Those types, too.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            listeners: self.listeners || other.listeners,
+            scoped_routes: self.scoped_routes || other.scoped_routes,
+            clusters: self.clusters || other.clusters,
+        }
+    }
+
+    fn contains(self, name: &str) -> bool {
+        match name {
+            LISTENER => self.listeners,
+            SCOPED_ROUTES => self.scoped_routes,
+            ROUTES => self.listeners || self.scoped_routes,
+            CLUSTER => self.clusters,
+            _ => false,
+        }
+    }
+}
+
+fn message_type(type_url: &str) -> &str {
+    type_url.rsplit('/').next().unwrap_or_default()
 }
 
 impl Types {
@@ -39,10 +92,11 @@ impl Types {
     /// assert!(Types::All.contains(&endpoints) && !Types::All.contains(&secret));
     /// ```
     pub fn contains(self, type_url: &TypeUrl) -> bool {
-        let name = type_url.as_str().rsplit('/').next().unwrap_or_default();
+        let name = message_type(type_url.as_str());
         match self {
             Self::Default => DEFAULT.contains(&name),
             Self::All => !is_secret(name),
+            Self::Gathered(types) => types.contains(name),
         }
     }
 }

@@ -63,7 +63,7 @@ fn is_led(origin: &Origin) -> bool {
             false
         }
     };
-    is_one(&origin.kind) && origin.xdstp == XdstpStreams::Shared
+    is_one(&origin.kind) && origin.xdstp == XdstpStreams::Shared && origin.follow.is_none()
 }
 
 #[cfg(test)]

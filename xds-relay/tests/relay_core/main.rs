@@ -20,6 +20,8 @@ mod drift_rounds;
 mod ends;
 mod errors;
 mod file_variants;
+#[cfg(feature = "file-origin")]
+mod followed;
 mod groups;
 mod judged;
 mod last_known_good;

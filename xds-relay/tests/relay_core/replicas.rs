@@ -7,7 +7,7 @@ use xds_relay::releases::{Act, By, Order, Progress, Stages, Threshold, Transitio
 use xds_relay::state::{Op, Store as _};
 
 use crate::support::replicas::Replicas;
-use crate::support::{DELTA, SECOND, SOTW};
+use crate::support::{CLUSTERS, DELTA, ENDPOINTS, SECOND, SOTW, file};
 
 #[test]
 fn one_relay_publishes_and_all_serve_the_same_stage() {
@@ -118,6 +118,32 @@ fn another_relay_takes_over_and_whoever_published_before_writes_nothing_more() {
     relays.advance(10);
     assert_ne!(relays.publisher(), first);
     assert_eq!(relays.control(0).publisher().unwrap().term, 2);
+}
+
+#[test]
+fn what_is_in_no_release_makes_no_news_of_what_is_late() {
+    let mut relays = Replicas::new(2, |_| {});
+    relays.set(&["a@1"]);
+    let clients = [0, 1].map(|relay| relays.node(relay, &format!("c{relay}"), "canary"));
+    relays.advance(5);
+    let first = relays.publisher();
+    let late = 1 - first;
+    relays.set_at(first, &["a@2"]);
+    relays.advance(10);
+    assert_eq!(relays.held(clients), ["a@2"; 2]);
+    relays.cut_off(first, true);
+    relays.expire();
+    relays.advance(20);
+    for body in ["1", "2", "3"] {
+        let files = vec![file(CLUSTERS, "a", "1"), file(ENDPOINTS, "a", body)];
+        let now = relays.world.now;
+        relays.world.relays[late].core.set_files(0, files, now);
+        relays.advance(5);
+    }
+    assert_eq!(relays.held(clients)[late], "a@2");
+    relays.set_at(late, &["a@3"]);
+    relays.advance(10);
+    assert_eq!(relays.held(clients)[late], "a@3");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use xds_transport::wire::Node;
 
 use crate::support::*;
 
+const BOTH: [Protocol; 2] = [DELTA, SOTW];
 const NAME: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/x";
 
 #[test]
@@ -57,6 +58,35 @@ fn an_origin_that_goes_by_node_is_asked_for_all_on_one_stream_of_the_node() {
         assert_eq!(world.asked(1), [format!("{node} Cluster +{other}")]);
     }
     assert_eq!(world.streams_of(relay), 4, "a stream for each node and origin, and none of the relay's own");
+}
+
+/// Old-style names are in files, which have them for every node; names of an authority are by node.
+#[test]
+fn files_beside_an_origin_that_goes_by_node_have_their_own_names_and_none_of_its() {
+    for (downstream, order) in BOTH.into_iter().flat_map(|of| [["old", NAME], [NAME, "old"]].map(|order| (of, order))) {
+        let mut world = World::empty();
+        world.origins.push(Origin::new());
+        let text = "origins: [{ name: files, files: . }, { name: cp, server: '127.0.0.1:1', authorities: [a], xdstp: by_node }]\n\
+                    share_by: [id]\n";
+        let relay = world.add_relay(text, vec![Feeder::Origin(0), Feeder::Origin(0)]);
+        world.relays[relay].core.set_files(0, vec![file(CLUSTERS, "old", "files")], world.now);
+        world.put(0, CLUSTERS, NAME, "1");
+        let client = world.client_of(relay, downstream, "n");
+        for name in order {
+            world.subscribe(client, CLUSTERS, &[name]);
+            world.advance(SECOND);
+        }
+        let held = ["old@files".to_owned(), format!("{NAME}@1")];
+        assert_eq!(world.clients[client].held(CLUSTERS), held, "{downstream:?} {order:?}");
+        world.unsubscribe(client, CLUSTERS, &[order[0]]);
+        world.advance(SECOND);
+        world.put(0, CLUSTERS, NAME, "2");
+        world.relays[relay].core.set_files(0, vec![file(CLUSTERS, "old", "new")], world.now);
+        world.advance(SECOND);
+        let left = if order[0] == "old" { format!("{NAME}@2") } else { "old@new".to_owned() };
+        let held = world.clients[client].held(CLUSTERS);
+        assert!(held.contains(&left), "{downstream:?} {order:?}: {held:?}");
+    }
 }
 
 /// Nothing `xdstp:` is shared between groups then, nor between the relay's own streams and theirs.

@@ -18,6 +18,8 @@ mod collectors;
 mod connections;
 mod drain;
 mod failover;
+#[cfg(all(unix, feature = "file-origin"))]
+mod followed;
 mod health;
 mod html;
 mod identity;

@@ -56,7 +56,12 @@ fn of(order: &str, more: Value) -> Value {
 }
 
 /// As somebody on the same machine, who may have seen it at a mark.
-async fn order(directory: &Path, order: &str, more: Value, mark: Option<&str>) -> Result<OrderDone, (u16, String)> {
+pub(crate) async fn order(
+    directory: &Path,
+    order: &str,
+    more: Value,
+    mark: Option<&str>,
+) -> Result<OrderDone, (u16, String)> {
     let stream = UnixStream::connect(directory.join("state/orders")).await.unwrap();
     let mark = mark.map_or_else(String::new, |mark| format!("\r\nif-match: \"{mark}\""));
     match exchange(stream, &format!("{POST}{mark}"), &of(order, more).to_string()).await {

@@ -65,6 +65,9 @@ fn others(directory: &Path) -> Vec<(&'static str, Value)> {
         json!({ "origins": origins })
     };
     let field = |name: &str, value: Value| Value::Object(Map::from_iter([(name.to_owned(), value)]));
+    let mut followed = origin(json!({ "follow": {} }));
+    let of_it = json!({ "rollout": [{ "scope": "old-style" }], "state": state, "orders": "none" });
+    followed.as_object_mut().unwrap().extend(of_it.as_object().unwrap().clone());
     vec![
         ("listen", field("listen", json!("127.0.0.2:0"))),
         ("tls", field("tls", tls.clone())),
@@ -77,6 +80,7 @@ fn others(directory: &Path) -> Vec<(&'static str, Value)> {
         ("origins", origin(json!({ "protocol": "sotw" }))),
         ("origins", origin(json!({ "xdstp": "by_node" }))),
         ("origins", origin(json!({ "dynamic_parameters": "draft" }))),
+        ("origins", followed),
         ("origins", origin(json!({ "keepalive": "1m" }))),
         ("origins", origin(json!({ "server": "127.0.0.1:3" }))),
         ("origins", origin(json!({ "streams_per_connection": 7 }))),

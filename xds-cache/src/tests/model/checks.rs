@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use xdstp_uri::ResourceName;
 
 use super::{Client, Model, universe};
-use crate::{Interest, Pull, Removals, ResourceError, Version};
+use crate::{Interest, Pull, Removals, ResourceError, Unanswered, Version};
 
 impl Model {
     /// One pull of at most `entries`. Whether there is more.
@@ -245,5 +245,7 @@ impl Model {
         let (collections, names): (Vec<_>, Vec<_>) =
             client.interests.iter().filter(unknown).partition(|interest| interest.is_collection());
         assert_eq!((unanswered.names, unanswered.collections), (names.len(), collections.len()));
+        let unvisited = self.cache.unanswered_collections(client.id);
+        assert_eq!(unvisited, Unanswered { names: 0, held: 0, ..unanswered });
     }
 }

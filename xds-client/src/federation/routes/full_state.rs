@@ -22,7 +22,7 @@ impl Routes {
         let several = subscriber.parts.len() > 1;
         // What the part of the name's own authority has, counts.
         let mut own: HashSet<ResourceName> = HashSet::new();
-        let is_own = |part: &Part, name: &ResourceName| part.scope.key.is_at(self.federation.place(name.authority()));
+        let is_own = |part: &Part, name: &ResourceName| part.scope.is_at(self.federation.place(name.authority()));
         let mut unanswered = Unanswered::default();
         // What must not be shared, and whether the client may hold what was.
         let mut stubs: Vec<(ResourceName, bool)> = Vec::new();
@@ -66,6 +66,13 @@ impl Routes {
             subscriber.moves = unanswered.any();
         }
         unanswered
+    }
+
+    /// What is not answered of the collections that a subscriber wants: what is there is not visited for that.
+    pub fn unanswered_collections(&self, id: SubscriberId) -> Unanswered {
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return Unanswered::default() };
+        let of_parts = subscriber.all_parts().map(|part| part.scope.unanswered_collections(part.id));
+        of_parts.fold(Unanswered::default(), Unanswered::and)
     }
 
     /// Visits what is gone, and may be told only later.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use xds_transport::Frame;
-use xdstp_cache::{Interest, Pull, Pulled, SubscriberId};
+use xdstp_cache::{Interest, Pull, Pulled, SubscriberId, TypeUrl};
 
 use super::{Routes, close_part};
 use crate::federation::part::Part;
+use crate::federation::scope::Scope;
 use crate::federation::subscriber::authority_of;
 
 impl Routes {
@@ -27,13 +28,23 @@ impl Routes {
         self.waker.wake_by_ref();
     }
 
+    /// Where what would be served from a scope, which the client has entered, is served from now. One of another key is entered by
+    /// nobody, and costs nothing.
+    pub(super) fn tracked(&self, type_url: &TypeUrl, scope: Arc<Scope>) -> Arc<Scope> {
+        let Some(track) = self.client.track(type_url, &scope) else { return scope };
+        if track.key != scope.key {
+            self.client.leaves(&scope.key);
+        }
+        track
+    }
+
     /// Moves a part if it is served from elsewhere by now. One that nothing is wanted of any more has only to say what it has to.
     fn look_at_track(&mut self, id: SubscriberId, before: &Part) {
         let Some(interest) = before.scope.any_interest(before.id) else { return };
         let Some(subscriber) = self.subscribers.get(id.index()) else { return };
         let (type_url, selector) = (subscriber.type_url.clone(), subscriber.selector.clone());
         let Some(scope) = self.route(&type_url, selector, &interest) else { return };
-        let scope = self.client.track(&type_url, &scope).unwrap_or(scope);
+        let scope = self.tracked(&type_url, scope);
         if Arc::ptr_eq(&scope, &before.scope) {
             // It had been there.
             self.client.leaves(&scope.key);

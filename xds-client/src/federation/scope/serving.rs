@@ -195,6 +195,10 @@ impl Scope {
         self.lock().cache.visit(id, visitor)
     }
 
+    pub(crate) fn unanswered_collections(&self, id: SubscriberId) -> Unanswered {
+        self.lock().cache.unanswered_collections(id)
+    }
+
     pub(crate) fn visit_leaving(
         &self,
         id: SubscriberId,

@@ -45,12 +45,15 @@ impl World {
     fn with(limits: &str) -> Self {
         let origin = "{ name: up, server: '127.0.0.1:1', authorities: [x, y, z] }";
         let text = format!("{{ origins: [{origin}], linger: 5s, share_by: [id], limits: {{ {limits} }} }}");
-        let config = Config::parse("relay.yaml", &text).unwrap();
-        let dial = Box::new(crate::origins::Connections::new(&config).unwrap());
+        Self::of(&Config::parse("relay.yaml", &text).unwrap())
+    }
+
+    fn of(config: &Config) -> Self {
+        let dial = Box::new(crate::origins::Connections::new(config).unwrap());
         let grouping = Box::new(ShareBy::new(config.share_by.clone().unwrap()));
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
         let now = Instant::now();
-        Self { core: RelayCore::new(&config, grouping, dial, Arc::new(Metrics::new([]))), now }
+        Self { core: RelayCore::new(config, grouping, dial, Arc::new(Metrics::new([]))), now }
     }
 
     fn admit(&self, client: u8, limits: ClientLimits) -> Result<ClientUse, String> {
@@ -382,4 +385,26 @@ async fn a_limit_that_is_new_holds_for_what_is_there_and_ends_nothing() {
     assert_eq!(served.outside.0.rule(), Some(5));
     served.outside.0.is_under(Some((5, limits(|limits| limits.names = NonZeroUsize::new(5)))));
     assert_eq!(served.ask("e"), None);
+}
+
+#[tokio::test]
+async fn what_is_served_from_a_release_is_of_no_group_and_what_is_beside_it_is_of_one_until_it_is_left() {
+    let text = "{ origins: [{ name: up, server: '127.0.0.1:1', follow: {} }], linger: 5s, share_by: [id], state: { path: . }, \
+                rollout: [{ scope: old-style }], limits: { one_client: 100% } }";
+    let config = Config::parse("relay.yaml", text).unwrap();
+    let mut world = World::of(&config);
+    world.core.roll_out(config.rollout[0].clone(), Arc::<crate::state::Memory>::default(), world.now).unwrap();
+    let mut served = world.open(1, "a", ClientLimits::default());
+    let clusters = served.routes.open(&"type.googleapis.com/envoy.config.cluster.v3.Cluster".into());
+    for _ in 0..2 {
+        served.routes.subscribe(clusters, &interest("c"));
+        assert_eq!(served.used(ClientLimit::Groups), 0);
+        assert_eq!(served.ask("c"), None);
+        assert_eq!(served.used(ClientLimit::Groups), 1);
+        served.routes.unsubscribe(clusters, &interest("c"));
+        assert_eq!(served.used(ClientLimit::Groups), 1);
+        served.leave("c");
+        world.advance(60 * SECOND);
+        assert_eq!(served.used(ClientLimit::Groups), 0);
+    }
 }

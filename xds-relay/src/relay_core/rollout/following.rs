@@ -17,6 +17,9 @@ impl Releases {
                 state.unread.clear();
             }
             for event in events {
+                if event.op.key() == state.stored.turn() && matches!(event.op, Op::Put(..)) {
+                    state.turn.is_others();
+                }
                 if let Some(of) = state.stored.tally_of(event.op.key()) {
                     self.hear_tally(state, of, value_of(&event.op), now);
                 }

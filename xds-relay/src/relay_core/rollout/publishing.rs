@@ -13,8 +13,8 @@ use super::tally::Tally;
 use super::{Named, Releases, State};
 use crate::lock::lock;
 use crate::releases::{
-    Act, By, Candidate, Difference, Item, Manifest, OnHalt, Order, Progress, Publisher, Release, Stored, StoredError,
-    Taken, Transition,
+    Act, By, Candidate, Difference, Item, MAY_LACK, Manifest, OnHalt, Order, Progress, Publisher, REMOVES_MUCH,
+    Release, Stored, StoredError, Taken, Transition,
 };
 
 /// Why a candidate goes on.
@@ -98,10 +98,15 @@ impl Releases {
     ) -> Result<(), StoredError> {
         let Some(content) = self.origin.content().filter(|_| self.origin.ready().is_ok()) else { return Ok(()) };
         if state.seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &content)) {
-            state.settling.changed(now);
+            let may_lack = self.followed.as_ref().is_some_and(|followed| followed.may_lack(&content));
+            let is_as_good = std::mem::replace(&mut state.may_lack, may_lack) == may_lack;
+            // What is in no release changes all the time.
+            if !(is_as_good && state.seen.as_ref().is_some_and(|seen| self.releases_the_same(seen, &content))) {
+                state.settling.changed(now);
+                state.turn.is_inherited = false;
+                state.named = named(&state.stored);
+            }
             state.seen = Some(content.clone());
-            state.turn.is_inherited = false;
-            state.named = named(&state.stored);
         }
         // Who has the turn later takes what is there then, and has been for long.
         if !is_publisher || !state.settling.handle_timeout(now) {
@@ -113,6 +118,30 @@ impl Releases {
             state.settling.changed(now);
         }
         taken
+    }
+
+    /// Whether a release of one would be that of the other, as far as that can be told without hashing all of it.
+    fn releases_the_same(&self, one: &[Held], other: &[Held]) -> bool {
+        let is_of_it = |(type_url, name, resource): &&Held| {
+            let types = self.rollout.types;
+            name.authority() == self.rollout.authority.as_deref()
+                && types.contains(type_url)
+                && !resource.value.do_not_cache()
+        };
+        let is_as = |(one, other): (&Held, &Held)| {
+            let (of, like) = (&one.2.value, &other.2.value);
+            (&one.0, &one.1, &one.2.version) == (&other.0, &other.1, &other.2.version)
+                && (of.any(), of.wrapper(), of.ttl(), of.variant())
+                    == (like.any(), like.wrapper(), like.ttl(), like.variant())
+        };
+        let (mut of_one, mut of_other) = (one.iter().filter(is_of_it), other.iter().filter(is_of_it));
+        loop {
+            match (of_one.next(), of_other.next()) {
+                (None, None) => return true,
+                (Some(one), Some(other)) if is_as((one, other)) => {}
+                _ => return false,
+            }
+        }
     }
 
     fn take(&self, state: &mut State, content: &[Held], now: Instant, wall: SystemTime) -> Result<(), StoredError> {
@@ -131,6 +160,7 @@ impl Releases {
             return Ok(());
         }
         let publisher = self.publisher(state, wall)?;
+        let is_first = state.stored.control().stable().is_none();
         let removes_much = match state.stored.control().stable() {
             Some(stable) if stable != release => {
                 let before = match state.contents.get(&stable) {
@@ -139,7 +169,8 @@ impl Releases {
                 };
                 Difference::between(&before, &manifest).removes_much()
             }
-            _ => false,
+            Some(_) => false,
+            None => state.may_lack,
         };
         let body = |item: &Item| bodies.get(&item.body).map(|body| (*body).clone());
         let order = |act, why| Order::new(act, By::Publisher(publisher), why, wall);
@@ -152,7 +183,8 @@ impl Releases {
         for done in done {
             match done {
                 Transition::RemovesMuch => {
-                    tracing::warn!(scope, %release, "{done}: it waits for somebody to say that it goes on");
+                    let why = if is_first { MAY_LACK } else { REMOVES_MUCH };
+                    tracing::warn!(scope, %release, "{why}: it waits for somebody to say that it goes on");
                 }
                 _ => tracing::info!(scope, %release, "{done}"),
             }
@@ -293,6 +325,10 @@ impl Releases {
         let Some(Candidate { release, progress, .. }) = state.stored.control().candidate().cloned() else {
             return Ok(());
         };
+        // Nobody is served the first, whatever is said of it.
+        if state.stored.control().stable().is_none() {
+            return Ok(());
+        }
         // It is halted for the first reason there was.
         if matches!(progress, Progress::Halted(_)) && self.rollout.on_halt == OnHalt::Hold {
             return Ok(());
@@ -307,7 +343,8 @@ impl Releases {
         let halts = halts.or_else(|| checked.clone().err());
         // The clock of another relay may have begun the stage.
         state.turn.look(&control, now);
-        let is_due = checked == Ok(true) && state.turn.has_held(&self.rollout.stages, now);
+        let may_go_on = self.followed.as_ref().is_none_or(|followed| followed.may_go_on());
+        let is_due = may_go_on && checked == Ok(true) && state.turn.has_held(&self.rollout.stages, now);
         let due = control.due(&self.rollout.stages).filter(|_| is_due);
         let (act, why, at) = match (halts, due) {
             (Some(why), _) => (Act::Halt { release, then: self.rollout.on_halt }, why, wall),

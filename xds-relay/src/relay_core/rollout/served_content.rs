@@ -9,9 +9,9 @@ use crate::releases::{BodyHash, Manifest};
 
 /// A release as it is kept, and as it is served.
 #[derive(Clone)]
-pub(super) struct Content {
-    pub(super) manifest: Manifest,
-    pub(super) held: Vec<Held>,
+pub(crate) struct Content {
+    pub(crate) manifest: Manifest,
+    pub(crate) held: Vec<Held>,
 }
 
 impl Content {

@@ -12,7 +12,7 @@ use xdstp_client::federation::Held;
 
 use super::health::Heard;
 use super::served_content::Content;
-use super::{Releases, State, Told, turn};
+use super::{Releases, State, Told, served_types, turn};
 use crate::lock::lock;
 use crate::relay_core::track::Track;
 use crate::releases::{Control, Item, Reader, Release, StoredError};
@@ -60,6 +60,9 @@ impl Releases {
                     (release, track, content)
                 }));
             }
+            if let Some(stable) = &stable {
+                self.types.begin(stable);
+            }
             let shown = state.shown;
             let told = Told {
                 mark: state.stored.mark(),
@@ -89,7 +92,9 @@ impl Releases {
             track.set(content, now);
         }
         if let Some(content) = stable {
+            let types = served_types::of(&content);
             self.stable.set(content, now);
+            self.types.shown(types);
         }
     }
 

@@ -9,6 +9,14 @@ use crate::releases::{Control, Release, Stages, StoredError, Turn};
 /// How often the turn is asked for, that others have, where nobody hears that it is free; and for how long a store is left alone
 /// that did not answer.
 const AGAIN: Duration = Duration::from_secs(5);
+/// For how long a relay whose origin says nothing keeps the turn, before another one may have it that has more to say: for longer than
+/// it takes a stream to be there again and to say all.
+const PATIENT: Duration = Duration::from_secs(30);
+/// For how long it leaves the turn to such a one then: longer than those take to ask for it.
+const LEAVES: Duration = Duration::from_secs(10);
+/// For how long nobody has the turn before another relay whose origin says nothing takes it, so that candidates halt and go on: it is
+/// not to take it from who leaves it for a moment, or the stage would begin anew each time.
+const FORSAKEN: Duration = Duration::from_secs(30);
 /// For how long it is awaited that a stage is over which holds for nothing, before it is told how clients are that are well.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
@@ -18,6 +26,11 @@ pub(super) struct MyTurn {
     turn: Option<Box<dyn Turn>>,
     /// Others have it.
     not_before: Option<Instant>,
+    /// Since when the origin has nothing to publish, or this relay has the turn all the same.
+    unready_since: Option<Instant>,
+    /// Whether somebody has it, as far as is known; and since when nobody does.
+    is_others: bool,
+    free_since: Option<Instant>,
     /// The store does not answer.
     rests_until: Option<Instant>,
     /// What the origin has it had before it was this relay's turn.
@@ -33,6 +46,23 @@ impl MyTurn {
     /// Nobody has it.
     pub(super) fn is_free(&mut self) {
         self.not_before = None;
+        (self.is_others, self.free_since) = (false, None);
+    }
+
+    /// Somebody has it.
+    pub(super) fn is_others(&mut self) {
+        (self.is_others, self.free_since) = (true, None);
+    }
+
+    /// Whether a relay whose origin says nothing may take it, which was the `last` to have it or not.
+    fn is_forsaken(&mut self, is_last: bool, now: Instant) -> bool {
+        if self.is_others {
+            return false;
+        }
+        let free_since = *self.free_since.get_or_insert(now);
+        let waits = if is_last { LEAVES } else { FORSAKEN };
+        let is_over = |since: Instant, waits| now.saturating_duration_since(since) >= waits;
+        is_over(free_since, waits) && self.unready_since.is_some_and(|since| is_over(since, PATIENT))
     }
 
     /// Others may have it.
@@ -104,22 +134,38 @@ impl Releases {
         awaits
     }
 
-    /// Whether this relay publishes: it does if no other one does, and its origin says something.
+    /// Whether this relay publishes: it does if no other one does, and its origin says something. If that of none does, one of them goes
+    /// on with what is released.
     pub(super) fn has_turn(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<bool, StoredError> {
         let my = &mut state.turn;
         let is_ready = !self.turns.are_shared() || self.origin.ready().is_ok() && self.origin.content().is_some();
-        if my.turn.as_ref().is_some_and(|turn| turn.is_held() && is_ready) {
+        let since = if is_ready { None } else { Some(*my.unready_since.get_or_insert(now)) };
+        my.unready_since = since;
+        // Whoever takes it begins the stage anew.
+        let is_kept = since.is_none_or(|since| now.saturating_duration_since(since) < PATIENT);
+        if my.turn.as_ref().is_some_and(|turn| turn.is_held() && is_kept) {
             return Ok(true);
         }
-        if my.turn.take().is_some() {
+        if let Some(turn) = my.turn.take() {
             tracing::warn!(scope = self.rollout.scope(), "it is not this relay's turn to publish any more");
+            if turn.is_held() {
+                my.is_free();
+            }
         }
-        if !is_ready || state.stored.is_recalled() || my.not_before.is_some_and(|then| now < then) {
+        let is_last = state.stored.control().publisher().is_some_and(|of| of.instance == self.instance);
+        let may_have_it = is_ready || my.is_forsaken(is_last, now);
+        if !may_have_it || state.stored.is_recalled() || my.not_before.is_some_and(|then| now < then) {
             return Ok(false);
         }
         let turn = self.turns.take(&state.stored.turn(), self.instance)?;
         my.not_before = Some(after(now));
-        let Some(turn) = turn else { return Ok(false) };
+        let Some(turn) = turn else {
+            my.is_others();
+            return Ok(false);
+        };
+        if !is_ready {
+            my.unready_since = Some(now);
+        }
         state.stored.write_through(turn.store());
         (my.turn, my.not_before) = (Some(turn), None);
         if self.turns.are_shared() {

@@ -107,6 +107,7 @@ fn is_to_have(control: &Control, client: usize, has: Option<Release>) -> bool {
     control.candidate.as_ref().is_some_and(|candidate| {
         let is_halted = matches!(candidate.progress, Progress::Halted(_));
         let is_served = control.frozen.is_none() && CLIENTS[client] <= candidate.stage;
+        let is_served = is_served && control.stable.is_some();
         is_served && (!is_halted || has == Some(candidate.release))
     })
 }

@@ -21,7 +21,8 @@ impl Control {
         if at > stages.len() {
             return Err(ControlError::NoStage { stage: at, stages: stages.len() });
         }
-        if at == stages.len() {
+        // Nobody is served a candidate where nothing is stable.
+        if at == stages.len() || self.stable.is_none() {
             let release = candidate.release;
             return Ok(self.promote(release));
         }

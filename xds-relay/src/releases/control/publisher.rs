@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use crate::releases::act::{Instance, OnHalt, Order, Publisher, Said, Transition};
-use crate::releases::candidate::{Candidate, Progress, REMOVES_MUCH};
+use crate::releases::candidate::{Candidate, MAY_LACK, Progress, REMOVES_MUCH};
 use crate::releases::control::error::ControlError;
 use crate::releases::control::{Control, NotTaken};
 use crate::releases::release::Release;
@@ -42,16 +42,20 @@ impl Control {
             let was_not_taken = self.not_taken.take().is_some();
             return if was_there || was_not_taken { Transition::Withdrawn } else { Transition::Unchanged };
         }
+        // The first one is stable at once. Who serves nothing yet takes nothing away: one that may lack something waits.
+        let is_first = self.stable.is_none();
+        if is_first && !removes_much {
+            self.not_taken = None;
+            return self.promote(release);
+        }
         if self.candidate.as_ref().is_some_and(|candidate| candidate.release == release) {
             return Transition::Unchanged;
         }
         self.not_taken = None;
-        if self.stable.is_none() {
-            return self.promote(release);
-        }
         let candidate = self.candidate.insert(Candidate::new(release, order.at));
         if removes_much {
-            candidate.progress = Progress::Halted(Said { why: REMOVES_MUCH.to_owned(), ..order.said() });
+            let why = if is_first { MAY_LACK } else { REMOVES_MUCH };
+            candidate.progress = Progress::Halted(Said { why: why.to_owned(), ..order.said() });
             Transition::RemovesMuch
         } else if self.frozen.is_some() {
             Transition::Waits

@@ -274,6 +274,7 @@ impl World {
             let mut progress = false;
             for relay in 0..self.relays.len() {
                 progress |= self.drive_links(relay);
+                progress |= self.relays[relay].follow(self.now);
             }
             let Self { clients, between, now, .. } = self;
             for (at, client) in clients.iter_mut().enumerate() {
@@ -326,7 +327,8 @@ impl World {
         for _ in 0..100_000 {
             self.settle();
             let links = self.relays.iter().flat_map(|relay| &relay.links).filter_map(Link::poll_timeout);
-            let due = links.chain(self.clients.iter().filter_map(Client::poll_timeout)).min();
+            let followed = self.relays.iter().filter_map(Relay::follows_at);
+            let due = links.chain(self.clients.iter().filter_map(Client::poll_timeout)).chain(followed).min();
             let next = due.into_iter().chain([sweep]).min().unwrap().max(self.now);
             if next > until {
                 self.now = until;

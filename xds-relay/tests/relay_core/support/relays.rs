@@ -8,6 +8,7 @@ use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 use xds_relay::state::{State, Store, identities, keys};
 
+use self::followed::FollowedServer;
 use crate::support::link::{self, Dialer, Link};
 use crate::support::{CLUSTERS, DELTA, ENDPOINTS, Feeder, LISTENERS, Origin, Protocol, World};
 
@@ -17,6 +18,8 @@ pub(crate) struct Relay {
     pub(crate) fed_by: Vec<Feeder>,
     pub(super) dialed: Arc<Mutex<Vec<Link>>>,
     pub(super) links: Vec<Link>,
+    /// Its origins that it follows.
+    pub(super) followed: Vec<FollowedServer>,
     /// Nobody reaches it, and it does nothing.
     pub(crate) stopped: bool,
 }
@@ -138,11 +141,23 @@ impl World {
         let metrics = Arc::new(Metrics::new([LISTENERS, CLUSTERS, ENDPOINTS]));
         let state = state.map(|state| state(&config, &*grouping, self.now, self.wall()));
         let core = RelayCore::with_state(&config, grouping, Box::new(dialer), metrics, state);
-        Relay { core, fed_by, dialed, links: Vec::new(), stopped: false }
+        let follow = |at| FollowedServer::new(&config, at, &core, std::task::Waker::noop().clone()).unwrap();
+        let followed = (0..config.origins.len()).filter_map(follow).collect();
+        Relay { core, fed_by, dialed, links: Vec::new(), followed, stopped: false }
     }
 }
 
 impl Relay {
+    /// Goes on with the origins that it follows. Whether there was anything to do.
+    pub(super) fn follow(&mut self, now: Instant) -> bool {
+        let followed = self.followed.iter_mut().filter(|_| !self.stopped);
+        followed.map(|followed| followed.poll(now)).filter(|is_news| *is_news).count() > 0
+    }
+
+    pub(super) fn follows_at(&self) -> Option<Instant> {
+        self.followed.iter().filter(|_| !self.stopped).filter_map(FollowedServer::poll_timeout).min()
+    }
+
     /// Whoever it asked learns that its streams are over. Whether there were any.
     pub(super) fn end_links(&mut self, origins: &mut [Origin]) -> bool {
         let mut links = std::mem::take(&mut self.links);
@@ -155,5 +170,32 @@ impl Relay {
             link.end(origin);
         }
         !links.is_empty()
+    }
+}
+
+#[cfg(feature = "file-origin")]
+mod followed {
+    pub(crate) use xds_relay::followed_server::FollowedServer;
+}
+
+/// Without files nothing is followed.
+#[cfg(not(feature = "file-origin"))]
+mod followed {
+    use super::*;
+
+    pub(crate) struct FollowedServer;
+
+    impl FollowedServer {
+        pub(crate) fn new(_: &Config, _: usize, _: &Arc<RelayCore>, _: std::task::Waker) -> Result<Option<Self>, ()> {
+            Ok(None)
+        }
+
+        pub(crate) fn poll(&mut self, _: Instant) -> bool {
+            false
+        }
+
+        pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+            None
+        }
     }
 }

@@ -10,7 +10,7 @@ use xds_relay::releases::{Act, Applied, By, Control, Instance, Order, Stage, Sta
 use xds_relay::state::{Commit, Compare, Limits, Listing, Memory, Op, Revision, State, Store, StoreError, Watch};
 use xds_transport::wire::Node;
 
-use crate::support::{CLUSTERS, DELTA, Protocol, SECOND, World, file};
+use crate::support::{CLUSTERS, DELTA, Feeder, Protocol, SECOND, World, file};
 
 pub(crate) const FILES: &str = "origins: [{name: files, files: .}]\n";
 
@@ -245,6 +245,16 @@ impl Replicas {
     /// One more relay, with the files that there are.
     pub(crate) fn start(&mut self) {
         let relay = self.world.add_relay(FILES, Vec::new());
+        self.sit(relay);
+    }
+
+    /// One more relay, of a control plane.
+    pub(crate) fn start_on(&mut self, text: &str, feeder: Feeder) {
+        let relay = self.world.add_relay(text, vec![feeder]);
+        self.sit(relay);
+    }
+
+    fn sit(&mut self, relay: usize) {
         let seat = Seat::at(self.store.clone(), self.holder.clone());
         self.seats.push(seat);
         self.followings.push((self.stores, Following::later(Arc::new(self.seats[relay].clone()))));
@@ -254,9 +264,14 @@ impl Replicas {
 
     /// A relay is killed and starts again, with what it kept and no files yet. Its clients, which these are, are connected to it.
     pub(crate) fn restart(&mut self, relay: usize, clients: &[usize]) {
+        self.restart_on(relay, FILES, clients);
+    }
+
+    /// The same, with that configuration.
+    pub(crate) fn restart_on(&mut self, relay: usize, text: &str, clients: &[usize]) {
         clients.iter().for_each(|client| self.world.disconnect(*client));
         self.world.stop(relay);
-        self.world.start(relay, FILES, None::<NoState>);
+        self.world.start(relay, text, None::<NoState>);
         self.begin(relay);
         clients.iter().for_each(|client| self.world.connect(*client, relay));
     }
