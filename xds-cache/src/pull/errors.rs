@@ -136,7 +136,7 @@ impl<V> Cache<V> {
             return 0;
         }
         let subscriber = &self.subscribers[id];
-        if self.store[subscriber.type_key].refused > 0 { subscriber.collections } else { 0 }
+        if self.store[subscriber.type_key].refused > 0 { subscriber.collections as usize } else { 0 }
     }
 
     /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links

@@ -25,7 +25,7 @@ impl Subscribers {
         let link = Link::new(target, id.key(), subscriber.links.len() as u32, walk);
         let at = self.links.add(Link { sent, ..link });
         subscriber.links.push(at);
-        subscriber.collections += usize::from(walk.is_some());
+        subscriber.collections += u32::from(walk.is_some());
         if let Some(last) = &mut subscriber.full_state {
             last.came(at);
         }
@@ -45,7 +45,7 @@ impl Subscribers {
         self.held.remove(&self.links, at);
         let Link { subscriber, walk, target, .. } = self.links.remove(at);
         let subscriber = &mut self.all[subscriber];
-        subscriber.collections -= usize::from(walk.is_some());
+        subscriber.collections -= u32::from(walk.is_some());
         if let Some(selector) = subscriber.selector
             && let Entry::Occupied(mut others) = self.selecting.entry((target, selector))
         {

@@ -20,7 +20,7 @@ pub(crate) struct Subscriber {
     pub(crate) lists: Option<LinkKey>,
     pub(crate) links: Vec<LinkKey>,
     /// How many of these are to collections.
-    pub(crate) collections: usize,
+    pub(crate) collections: u32,
     /// Links to collections that have tombstones to tell.
     pub(crate) parting: BTreeSet<LinkKey>,
     /// What it is yet to be told.

@@ -164,7 +164,7 @@ fn check_links<V>(cache: &Cache<V>) {
             assert_eq!(cache.subscribers[at].chain, Chain::Work);
         }
         let to_lists = subscriber.links.iter().filter(|at| matches!(cache.subscribers[**at].target, Target::List(_)));
-        assert_eq!(subscriber.collections, to_lists.count());
+        assert_eq!(subscriber.collections as usize, to_lists.count());
         for (position, at) in subscriber.links.iter().enumerate() {
             let link = &cache.subscribers[*at];
             assert_eq!((link.subscriber, link.position), (key, position as u32));
