@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
-use xdstp_client::federation::{self, Authorities, Dial, Federation, Origin, Scope};
+use xdstp_client::federation::{self, Authorities, Dial, Federation, Origin};
 use xdstp_uri::ResourceName;
 
 use crate::config::Config;
@@ -75,12 +75,6 @@ impl RelayCore {
         if let Some(origin) = self.followed.get(&position) {
             origin.set(content);
         }
-    }
-
-    /// Whether what a scope has of a type is in releases of an origin that is followed, which has more than these.
-    pub(crate) fn is_gathered(&self, type_url: &TypeUrl, scope: &Scope) -> bool {
-        let all = lock(&self.releases).clone();
-        self.followed.contains_key(&scope.origin()) && all.iter().any(|releases| releases.have(type_url, scope))
     }
 
     /// The names of it that are `meant`, and that clients ask for, as such, or that are known from before a restart.

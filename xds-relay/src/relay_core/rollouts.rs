@@ -53,6 +53,12 @@ impl RelayCore {
         Ok(())
     }
 
+    /// Whether what a scope has of a type is in releases of an origin that is followed, which has more than these.
+    pub(crate) fn is_gathered(&self, type_url: &TypeUrl, scope: &Scope) -> bool {
+        let all = lock(&self.releases).clone();
+        self.followed.contains_key(&scope.origin()) && all.iter().any(|releases| releases.have(type_url, scope))
+    }
+
     /// Whether anything is released.
     pub(crate) fn has_releases(&self) -> bool {
         !lock(&self.releases).is_empty()
