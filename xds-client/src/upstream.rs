@@ -2,6 +2,7 @@
 //!
 //! [`Upstream`] decides without I/O when to connect; [`drive`] does it, with tonic, for a [`Consumer`].
 
+mod calls;
 pub(crate) mod connect;
 mod drive;
 mod ended;
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_transport::client::{Command, Event, ProtocolError, Stream, Update, Verdict};
-use xdstp_cache::Selector;
+use xdstp_cache::{ResourceError, Selector, TypeUrl};
 
 #[cfg(any(feature = "http", feature = "lrs"))]
 pub(crate) use drive::now;
@@ -258,10 +259,34 @@ impl Upstream {
     /// When the stream must be closed.
     pub fn handle_message(&mut self, now: Instant, message: Bytes) -> Result<Option<Connection>, ProtocolError> {
         self.stream.handle_message(now, message)?;
+        Ok(self.responded())
+    }
+
+    /// The news that there was a response, if it was the first.
+    fn responded(&mut self) -> Option<Connection> {
         let first = !matches!(self.link, Link::Up { responded: true });
         self.link = Link::Up { responded: true };
         self.backoff.reset();
-        Ok(first.then_some(Connection::Answered))
+        first.then_some(Connection::Answered)
+    }
+
+    /// The same of what came on the stream of a type, where [each has one](Stream::per_type).
+    ///
+    /// # Errors
+    /// When all streams must be closed.
+    pub fn handle_message_of(
+        &mut self,
+        now: Instant,
+        type_url: &TypeUrl,
+        message: Bytes,
+    ) -> Result<Option<Connection>, ProtocolError> {
+        self.stream.handle_message_of(now, type_url, message)?;
+        Ok(self.responded())
+    }
+
+    /// The origin has no method for a type: see [`Stream::refuse_type`].
+    pub fn refuse_type(&mut self, type_url: &TypeUrl, error: ResourceError) {
+        self.stream.refuse_type(type_url, error);
     }
 
     /// Names another encoded `Node` from the next stream on.
@@ -287,6 +312,15 @@ impl Upstream {
     /// The next request, encoded.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
         self.stream.poll_transmit(now)
+    }
+
+    /// The next request of a type whose stream has `room`: see [`Stream::poll_transmit_by_type`].
+    pub fn poll_transmit_by_type(
+        &mut self,
+        now: Instant,
+        room: impl FnMut(&TypeUrl) -> bool,
+    ) -> Option<(TypeUrl, Bytes)> {
+        self.stream.poll_transmit_by_type(now, room)
     }
 
     /// The next thing that happened.

@@ -24,6 +24,8 @@ mod command;
 mod error;
 mod failure;
 mod intern;
+mod per_type;
+mod responses;
 mod room;
 mod selecting;
 mod session;

@@ -3,25 +3,45 @@
 use std::error::Error;
 
 use tonic::{Code, Status};
-use xds_transport::Protocol;
 use xds_transport::grpc::client::NotGrpc;
+use xds_transport::{Protocol, TypeService};
 
-/// What a stream that speaks `protocol` ended with.
-pub(super) fn words(status: &Status, protocol: Protocol) -> String {
-    let text = format!("{:?}: {}", status.code(), status.message());
+use crate::endpoint::Methods;
+
+/// What a stream that speaks `protocol`, by such methods, ended with.
+pub(super) fn words(status: &Status, protocol: Protocol, methods: &Methods) -> String {
+    let text = text(status);
     // Where gRPC is not spoken, neither protocol is.
     let is_grpc = status.source().is_none_or(|source| !source.is::<NotGrpc>());
-    match (status.code(), protocol) {
+    match (status.code(), methods) {
         _ if !is_grpc => text,
-        (Code::Unimplemented, _) => {
+        (Code::Unimplemented, Methods::Aggregated) => {
             let (asked, other) = (protocol.aggregated_method(), other(protocol));
             format!(
-                "the origin has no {asked}: it may speak {other} (protocol: {other}), or have each type at a path of its \
-                 own, which is not asked for here ({text})"
+                "the origin has no {asked}: it may speak {other} (protocol: {other}), or have a method for each type \
+                 (methods: per_type) ({text})"
+            )
+        }
+        (Code::Unimplemented, Methods::OfType(service)) => no_method(service, protocol, &text),
+        (Code::Unimplemented, Methods::PerType) => {
+            let other = other(protocol);
+            format!(
+                "the origin has no method for any type that is asked for: it may speak {other} (protocol: {other}), or have \
+                 one method for all types (methods: ads) ({text})"
             )
         }
         _ => with_causes(text, status.source()),
     }
+}
+
+/// That there is no method of a service, which was found out by such an end.
+pub(super) fn no_method(service: &TypeService, protocol: Protocol, text: &str) -> String {
+    format!("the origin has no {} ({text})", service.method(protocol))
+}
+
+/// A status as it came.
+pub(super) fn text(status: &Status) -> String {
+    format!("{:?}: {}", status.code(), status.message())
 }
 
 /// Whether it is for a message that is longer than is taken: tonic has a code for it, and these words.

@@ -201,7 +201,8 @@ impl Shared {
     }
 
     fn over(endpoint: Endpoint, connect: impl Fn() -> Connecting + Send + Sync + 'static) -> Arc<Self> {
-        let places = Places::new(endpoint.streams_per_connection.get(), endpoint.backoff.clone());
+        let (most, each) = (endpoint.streams_per_connection.get(), endpoint.streams_each());
+        let places = Places::new(most, each, endpoint.backoff.clone());
         let state = Mutex::new(State { places, waiting: VecDeque::new() });
         let (returned, _) = watch::channel(());
         Arc::new(Self { endpoint: Arc::new(endpoint), connect: Box::new(connect), state, returned })

@@ -74,6 +74,11 @@ impl Session {
         either!(self, session => &mut session.common)
     }
 
+    /// Everything that is wanted.
+    pub(crate) fn wanted(&self) -> Vec<Interest> {
+        self.common().wanted.all()
+    }
+
     pub(crate) fn is_opened(&self) -> bool {
         self.common().opened
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use xdstp_cache::{Interest, Selector, TypeUrl};
+use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl};
 
 use crate::client::command::Command;
 use crate::client::error::ProtocolError;
@@ -16,7 +16,6 @@ use crate::client::selecting::Selecting;
 use crate::client::session::{Session, Silence};
 use crate::client::update::{Event, Update, UpdateId};
 use crate::rate::{Bucket, RateLimit};
-use crate::response::Response;
 use crate::types::TypeRules;
 use crate::wire::parameters::LocatorError;
 use crate::{Dialect, Protocol};
@@ -24,27 +23,29 @@ use crate::{Dialect, Protocol};
 /// The sessions of one ADS stream, one a type.
 #[derive(Debug)]
 pub struct Stream {
-    protocol: Protocol,
+    pub(super) protocol: Protocol,
     node: Bytes,
-    rules: Arc<TypeRules>,
+    pub(super) rules: Arc<TypeRules>,
     connected: bool,
     node_sent: bool,
+    /// Of an origin that has a method for each type: the types that it is not asked for on this stream, and why.
+    pub(super) refused: Option<BTreeMap<TypeUrl, ResourceError>>,
     /// In the order that requests are sent in: by rank, then by type.
     pub(super) sessions: BTreeMap<(u8, TypeUrl), Session>,
-    events: VecDeque<Event>,
+    pub(super) events: VecDeque<Event>,
     updates: u64,
     keep_deleted: bool,
-    follows_redirects: bool,
+    pub(super) follows_redirects: bool,
     silence: Silence,
-    dialect: Dialect,
+    pub(super) dialect: Dialect,
     selecting: Option<Arc<Selecting>>,
-    intern: Option<Arc<dyn Intern>>,
+    pub(super) intern: Option<Arc<dyn Intern>>,
     max_request_size: usize,
     limit: Option<Bucket>,
     /// A request may wait for its turn.
     throttled: bool,
     /// Why the transport's stream must be closed.
-    failed: Option<ProtocolError>,
+    pub(super) failed: Option<ProtocolError>,
 }
 
 impl Stream {
@@ -56,6 +57,7 @@ impl Stream {
             rules,
             connected: false,
             node_sent: false,
+            refused: None,
             sessions: BTreeMap::new(),
             events: VecDeque::new(),
             updates: 0,
@@ -149,6 +151,7 @@ impl Stream {
         self.connected = false;
         self.failed = None;
         self.node_sent = false;
+        self.ask_again_for_refused();
         self.sessions.retain(|_, session| !session.is_unused());
         for session in self.sessions.values_mut() {
             session.disconnected();
@@ -198,7 +201,11 @@ impl Stream {
                 if !session.has_room(&interest, self.max_request_size) {
                     return self.turn_away(type_url, &interest);
                 }
+                let asked_apart = self.refused.is_some().then(|| interest.clone());
                 session.subscribe(interest);
+                if let Some(interest) = asked_apart {
+                    self.tell_if_refused(type_url, interest);
+                }
             }
             Command::Unsubscribe(type_url, interest) => {
                 let key = (self.rules.of(&type_url).rank, type_url);
@@ -241,36 +248,6 @@ impl Stream {
         }
     }
 
-    /// Takes a response in. Finish the update it makes before the next is read: what is not read holds the server
-    /// back (rule 130), and what is read waits here.
-    ///
-    /// # Errors
-    /// When the transport should close the stream and connect anew. Until it has, every further response fails alike, and
-    /// there is no request.
-    pub fn handle_message(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        self.handle_response(now, message).inspect_err(|error| self.failed = Some(error.clone()))
-    }
-
-    fn handle_response(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
-        let mut response = match self.protocol {
-            Protocol::Delta => Response::from_delta_in(self.dialect, message)?,
-            Protocol::Sotw => Response::from_sotw_in(self.dialect, message, &self.rules)?,
-        };
-        response.settle_redirects(self.follows_redirects);
-        let id = self.update_id();
-        let intern = self.intern.clone();
-        // What was not asked for on this stream is not answered (rules 8, 9).
-        let asked = self.session(response.type_url.as_str().into()).filter(|session| session.is_opened());
-        if let Some(session) = asked {
-            let update = session.handle_response(now, id, response, intern.as_deref())?;
-            self.events.extend(update.map(Event::Update));
-        }
-        Ok(())
-    }
-
     /// Bytes came in last `at` this time, and may be part of an answer: to who takes [silence for no answer](Silence) it is
     /// none while they come. To be said before [`handle_timeout`](Self::handle_timeout).
     pub fn received(&mut self, at: Instant) {
@@ -289,18 +266,45 @@ impl Stream {
     /// The next request, encoded: ask when there is room for one, and take it as sent once it is here.
     /// Acknowledgements come first; what was subscribed since the last request of a type is one request.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
+        self.poll_request(now, |_| true).map(|(_, request)| request)
+    }
+
+    /// The same of one of the types that there is `room` for.
+    pub(super) fn poll_request(
+        &mut self,
+        now: Instant,
+        mut room: impl FnMut(&TypeUrl) -> bool,
+    ) -> Option<(&TypeUrl, Bytes)> {
         if !self.may_send() {
             return None;
         }
-        // Only the first request of a stream names the node (rule 5).
-        let node = if self.node_sent { Bytes::new() } else { self.node.clone() };
-        let answered = self.sessions.values_mut().find(|session| session.has_answer());
-        let request = match answered {
-            Some(session) => session.poll_transmit(now, node, self.max_request_size),
-            None => self.poll_spontaneous(now, &node),
+        let mut may = |of: &TypeUrl| {
+            let is_refused = self.refused.as_ref().is_some_and(|refused| refused.contains_key(of));
+            !is_refused && room(of)
         };
-        self.node_sent |= request.is_some();
-        request
+        let answers = self.sessions.iter().any(|((_, of), session)| session.has_answer() && may(of));
+        if !answers {
+            // A request that is no answer goes within the limit.
+            self.throttled = self.limit.as_mut().is_some_and(|limit| !limit.has_token(now));
+            if self.throttled {
+                return None;
+            }
+        }
+        for ((_, of), session) in &mut self.sessions {
+            if answers && !session.has_answer() || !may(of) {
+                continue;
+            }
+            // Only the first request of a stream names the node (rule 5), be it of one type.
+            let is_named = if self.refused.is_some() { session.is_opened() } else { self.node_sent };
+            let node = if is_named { Bytes::new() } else { self.node.clone() };
+            let Some(request) = session.poll_transmit(now, node, self.max_request_size) else { continue };
+            self.node_sent = true;
+            if let Some(limit) = self.limit.as_mut().filter(|_| !answers) {
+                limit.take();
+            }
+            return Some((of, request));
+        }
+        None
     }
 
     /// Whether the next request acknowledges a response, or refuses it: these must not wait (rule 20).
@@ -329,21 +333,7 @@ impl Stream {
         self.connected && self.failed.is_none()
     }
 
-    /// A request that is no answer, within the limit.
-    fn poll_spontaneous(&mut self, now: Instant, node: &Bytes) -> Option<Bytes> {
-        self.throttled = self.limit.as_mut().is_some_and(|limit| !limit.has_token(now));
-        if self.throttled {
-            return None;
-        }
-        let mut sessions = self.sessions.values_mut();
-        let request = sessions.find_map(|session| session.poll_transmit(now, node.clone(), self.max_request_size));
-        if let (Some(limit), Some(_)) = (&mut self.limit, &request) {
-            limit.take();
-        }
-        request
-    }
-
-    fn session(&mut self, type_url: TypeUrl) -> Option<&mut Session> {
+    pub(super) fn session(&mut self, type_url: TypeUrl) -> Option<&mut Session> {
         let rank = self.rules.of(&type_url).rank;
         self.sessions.get_mut(&(rank, type_url))
     }
@@ -361,7 +351,7 @@ impl Stream {
         self.events.push_back(Event::Update(update));
     }
 
-    fn update_id(&mut self) -> UpdateId {
+    pub(super) fn update_id(&mut self) -> UpdateId {
         self.updates += 1;
         UpdateId(self.updates)
     }

@@ -1,0 +1,130 @@
+//! The calls that carry what one stream asks for: one, or one for each type.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use tonic::metadata::MetadataMap;
+use xds_transport::grpc::client::{Ads, PerType, TypeEvent};
+use xdstp_cache::{ResourceError, TypeUrl};
+
+use super::Upstream;
+use super::drive::now;
+use super::ended;
+use super::pool::Place;
+use crate::endpoint::{Endpoint, Methods};
+
+pub(super) enum Calls {
+    One {
+        ads: Ads,
+        /// It was told what the origin answered with.
+        opened: bool,
+    },
+    PerType(PerType),
+}
+
+/// What happened on one of them.
+pub(super) enum Called {
+    Opened(MetadataMap),
+    /// A response, and the type that it came for, if that has a call of its own.
+    Message(Option<TypeUrl>, Bytes),
+    /// The origin has no method for a type.
+    Refused(TypeUrl, ResourceError),
+    /// All are over.
+    Ended(String),
+    /// For a message that is longer than is taken.
+    TooLong(String),
+}
+
+/// The requests of a machine, as there is room for them.
+pub(super) struct Requests<'a> {
+    pub(super) upstream: &'a mut Upstream,
+    /// There are commands that were not passed on yet.
+    pub(super) more: bool,
+    /// What the machine waits for otherwise.
+    pub(super) due: Option<Instant>,
+    /// Told when what the machine waits for is not what it was.
+    pub(super) wake: &'a Notify,
+}
+
+impl Requests<'_> {
+    fn next(&mut self) -> Option<Bytes> {
+        self.ask(Upstream::poll_transmit)
+    }
+
+    fn next_of(&mut self, room: &mut dyn FnMut(&TypeUrl) -> bool) -> Option<(TypeUrl, Bytes)> {
+        self.ask(|upstream, now| upstream.poll_transmit_by_type(now, room))
+    }
+
+    fn ask<T>(&mut self, poll: impl FnOnce(&mut Upstream, Instant) -> Option<T>) -> Option<T> {
+        let Self { upstream, more, due, wake } = self;
+        let request = if *more && !upstream.has_answer() { None } else { poll(upstream, now()) };
+        if request.is_some() || upstream.poll_timeout() != *due {
+            // A request may start a timer, or wait for its turn: then `due` is not what it was.
+            wake.notify_one();
+        }
+        request
+    }
+}
+
+impl Calls {
+    pub(super) fn open(endpoint: &Endpoint, place: &Place, metadata: MetadataMap) -> Self {
+        let (channel, protocol, limit) = (place.channel(), endpoint.protocol, endpoint.max_message_size);
+        let one = |ads| Self::One { ads, opened: false };
+        match &endpoint.methods {
+            Methods::Aggregated => one(Ads::open_with_metadata(channel, protocol, limit, metadata)),
+            Methods::OfType(service) => one(Ads::open_for_type(channel, service, protocol, limit, metadata)),
+            Methods::PerType => {
+                Self::PerType(PerType::open(channel, Arc::clone(&endpoint.rules), protocol, limit, metadata))
+            }
+        }
+    }
+
+    /// Loses nothing when it is dropped.
+    pub(super) async fn next(&mut self, endpoint: &Endpoint, mut requests: Requests<'_>) -> Called {
+        let happened = match self {
+            Self::One { ads, opened: opened @ false } => ads.metadata(|| requests.next()).await.map(|metadata| {
+                *opened = true;
+                Some(Called::Opened(metadata))
+            }),
+            Self::One { ads, .. } => {
+                let message = ads.next(|| requests.next()).await;
+                message.map(|message| message.map(|message| Called::Message(None, message)))
+            }
+            Self::PerType(calls) => {
+                let event = calls.next(|room| requests.next_of(room)).await;
+                event.map(|event| event.map(|event| called(endpoint, event)))
+            }
+        };
+        match happened {
+            Ok(Some(called)) => called,
+            Ok(None) => Called::Ended("the origin closed the stream".into()),
+            Err(status) => {
+                let words = ended::words(&status, endpoint.protocol, &endpoint.methods);
+                if ended::is_too_long(&status) { Called::TooLong(words) } else { Called::Ended(words) }
+            }
+        }
+    }
+
+    /// When bytes of a response came in last.
+    pub(super) fn received_at(&self) -> Option<Instant> {
+        match self {
+            Self::One { ads, .. } => ads.received_at(),
+            Self::PerType(calls) => calls.received_at(),
+        }
+    }
+}
+
+fn called(endpoint: &Endpoint, event: TypeEvent) -> Called {
+    match event {
+        TypeEvent::Opened(metadata) => Called::Opened(metadata),
+        TypeEvent::Message(of, message) => Called::Message(Some(of), message),
+        TypeEvent::Unimplemented(of, status) => {
+            let text = ended::text(&status);
+            let service = endpoint.rules.service_of(&of);
+            let words = service.map(|service| ended::no_method(service, endpoint.protocol, &text));
+            Called::Refused(of, ResourceError::new(status.code() as i32, words.unwrap_or(text)))
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! An origin that has a method for each type, and each type a stream of its own.
+
+use super::*;
+
+const BOTH: [Protocol; 2] = [Protocol::Delta, Protocol::Sotw];
+/// One that has no service.
+const OTHER: &str = "type.example.com/example.Limit";
+
+fn client(protocol: Protocol) -> Client {
+    let mut client = Client::new(protocol);
+    client.stream = client.stream.per_type().with_silence(Silence::IsAbsence);
+    client
+}
+
+/// The requests of types that there is room for, by the last word of the type: whether they name a node, and a nonce.
+fn requests(client: &mut Client, room: &[&str]) -> Vec<(String, bool, String)> {
+    let (now, protocol) = (client.now, client.stream.protocol());
+    let next = || {
+        let (of, request) = client.stream.poll_transmit_by_type(now, |of| room.contains(&of.as_str()))?;
+        let (type_url, node, nonce) = match protocol {
+            Protocol::Delta => {
+                let DeltaDiscoveryRequest { type_url, node, response_nonce, .. } =
+                    DeltaDiscoveryRequest::decode(request).unwrap();
+                (type_url, node, response_nonce)
+            }
+            Protocol::Sotw => {
+                let DiscoveryRequest { type_url, node, response_nonce, .. } =
+                    DiscoveryRequest::decode(request).unwrap();
+                (type_url, node, response_nonce)
+            }
+        };
+        assert_eq!(type_url, of.as_str());
+        let last = type_url.rsplit('.').next().unwrap().to_owned();
+        Some((last, !node.is_empty(), nonce))
+    };
+    std::iter::from_fn(next).collect()
+}
+
+fn first(of: &str) -> (String, bool, String) {
+    (of.to_owned(), true, String::new())
+}
+
+fn later(of: &str, nonce: &str) -> (String, bool, String) {
+    (of.to_owned(), false, nonce.to_owned())
+}
+
+fn receive(client: &mut Client, on: &str, of: &str, nonce: &str) {
+    let message = match client.stream.protocol() {
+        Protocol::Delta => delta(of, nonce, &[("a", "1")], &[]).encode_to_vec(),
+        Protocol::Sotw => sotw(of, nonce, nonce, &[("a", "1")]).encode_to_vec(),
+    };
+    client.stream.handle_message_of(client.now, &on.into(), message.into()).unwrap();
+}
+
+fn accept(client: &mut Client, of: &str, nonce: &str) {
+    receive(client, of, of, nonce);
+    let update = client.update().unwrap();
+    let all = [changed_names(&update), update.repeated.iter().map(|again| again.name.as_str()).collect()].concat();
+    assert_eq!((update.type_url.as_str(), all.len() + update.unchanged), (of, 1), "{update:?}");
+    client.finish(&update, Verdict::Accept);
+}
+
+fn errors(update: &Update) -> Vec<(&str, i32)> {
+    update.errors.iter().map(|(name, error)| (name.as_str(), error.code)).collect()
+}
+
+/// How many updates wait that are of a type.
+fn told_of(client: &mut Client, of: &str) -> usize {
+    let updates: Vec<_> = std::iter::from_fn(|| client.update()).collect();
+    updates.iter().for_each(|update| client.finish(update, Verdict::Accept));
+    updates.iter().filter(|update| update.type_url.as_str() == of).count()
+}
+
+#[test]
+fn rule_005_the_first_request_of_each_stream_names_the_node_and_no_other_does() {
+    for protocol in BOTH {
+        let mut client = client(protocol);
+        client.subscribe(CDS, &["*"]);
+        client.subscribe(EDS, &["a"]);
+        for _ in 0..2 {
+            client.connect();
+            assert_eq!(requests(&mut client, &[CDS, EDS]), [first("Cluster"), first("ClusterLoadAssignment")]);
+            accept(&mut client, CDS, "n1");
+            client.subscribe(EDS, &["b"]);
+            let more = [later("Cluster", "n1"), later("ClusterLoadAssignment", "")];
+            assert_eq!(requests(&mut client, &[CDS, EDS]), more, "{protocol:?}");
+            client.unsubscribe(EDS, &["b"]);
+            client.stream.disconnected(client.now);
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_has_no_room_holds_up_no_other() {
+    for protocol in BOTH {
+        let mut client = client(protocol);
+        client.subscribe(CDS, &["*"]);
+        client.subscribe(EDS, &["a"]);
+        client.connect();
+        assert_eq!(requests(&mut client, &[EDS]), [first("ClusterLoadAssignment")]);
+        assert_eq!(requests(&mut client, &[CDS]), [first("Cluster")]);
+        // Nor an answer, or what is asked for.
+        accept(&mut client, CDS, "n1");
+        client.subscribe(EDS, &["b"]);
+        assert_eq!(requests(&mut client, &[EDS]), [later("ClusterLoadAssignment", "")], "{protocol:?}");
+        accept(&mut client, EDS, "n2");
+        assert_eq!(requests(&mut client, &[EDS]), [later("ClusterLoadAssignment", "n2")]);
+        assert_eq!(requests(&mut client, &[]), []);
+        assert_eq!(requests(&mut client, &[CDS]), [later("Cluster", "n1")]);
+    }
+}
+
+#[test]
+fn a_type_without_a_service_is_an_error_of_each_name_and_is_never_asked_for() {
+    for protocol in BOTH {
+        let mut client = client(protocol);
+        client.subscribe(OTHER, &["a", "*"]);
+        client.subscribe(CDS, &["*"]);
+        for name in ["a", "*"] {
+            let update = client.update().unwrap();
+            assert_eq!(errors(&update), [(name, 12)]);
+            assert!(update.errors[0].1.message.contains(OTHER) && update.errors[0].1.is_transient());
+            assert!(removed(&update).is_empty() && missing(&update).is_empty());
+            client.finish(&update, Verdict::Accept);
+        }
+        for _ in 0..2 {
+            client.connect();
+            assert_eq!(requests(&mut client, &[CDS, OTHER]), [first("Cluster")], "{protocol:?}");
+            client.advance(60);
+            assert_eq!(told_of(&mut client, OTHER), 0, "silence says nothing of what was not asked for");
+            client.stream.disconnected(client.now);
+        }
+    }
+}
+
+#[test]
+fn a_type_that_the_origin_has_no_method_for_is_refused_until_the_next_connection() {
+    for protocol in BOTH {
+        let mut client = client(protocol);
+        client.subscribe(EDS, &["a", "b"]);
+        client.subscribe(CDS, &["*"]);
+        client.connect();
+        requests(&mut client, &[CDS, EDS]);
+        let why = || xdstp_cache::ResourceError::new(12, "no such method");
+        client.stream.refuse_type(&EDS.into(), why());
+        let update = client.update().unwrap();
+        assert_eq!((update.type_url.as_str(), errors(&update)), (EDS, vec![("a", 12), ("b", 12)]));
+        client.finish(&update, Verdict::Accept);
+        // Nothing of it is gone, however long.
+        client.advance(60);
+        assert_eq!(told_of(&mut client, EDS), 0, "{protocol:?}");
+        // Who asks meanwhile is told, and what comes late is not for it.
+        client.subscribe(EDS, &["c"]);
+        assert_eq!(errors(&client.update().unwrap()), [("c", 12)]);
+        receive(&mut client, EDS, EDS, "n1");
+        assert!(client.update().is_none());
+        // Others go on.
+        accept(&mut client, CDS, "n2");
+        assert_eq!(requests(&mut client, &[CDS, EDS]), [later("Cluster", "n2")]);
+        client.reconnect();
+        assert_eq!(requests(&mut client, &[CDS, EDS]), [first("Cluster"), first("ClusterLoadAssignment")]);
+        accept(&mut client, EDS, "n3");
+    }
+}
+
+#[test]
+fn a_stream_that_brings_another_type_is_refused_and_says_so() {
+    for protocol in BOTH {
+        let mut client = client(protocol);
+        client.subscribe(CDS, &["*"]);
+        client.subscribe(EDS, &["a"]);
+        client.connect();
+        requests(&mut client, &[CDS, EDS]);
+        receive(&mut client, EDS, CDS, "n1");
+        let update = client.update().unwrap();
+        assert_eq!((update.type_url.as_str(), errors(&update)), (EDS, vec![("a", 13)]));
+        assert!(update.errors[0].1.message.contains(CDS), "{update:?}");
+        client.finish(&update, Verdict::Accept);
+        assert_eq!(requests(&mut client, &[CDS, EDS]), [], "{protocol:?}: no answer on the other stream");
+        accept(&mut client, CDS, "n2");
+    }
+}
