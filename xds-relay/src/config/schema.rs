@@ -149,6 +149,7 @@ fn of_origin(schema: &Schema, field: &str) -> Value {
         }
         "kubernetes" => schema.object("origins[].kubernetes.", KUBERNETES_FIELDS, of_kubernetes),
         "protocol" => one_of(&["delta", "sotw"]),
+        "methods" => one_of(&["ads", "per_type"]),
         "xdstp" => one_of(&["shared", "by_node"]),
         "dynamic_parameters" => one_of(&["final", "draft"]),
         "keepalive" => duration(),

@@ -128,7 +128,7 @@ impl Feed {
             let message: String = error.message.chars().take(MAX_MESSAGE).collect();
             tracing::warn!(origin = %self.server.origin, stream = %self.label, %name, "not sent: {message}");
             // That all of a type cannot be asked for over SotW, each client's own session says.
-            if unsaid && name.as_str() == "*" && !self.is_watched(&type_url, &name, places) {
+            if unsaid && rules.delta_only && name.as_str() == "*" && !self.is_watched(&type_url, &name, places) {
                 continue;
             }
             for place in places.of_name(&type_url, &name, &self.elsewhere) {

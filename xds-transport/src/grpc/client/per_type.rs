@@ -69,7 +69,7 @@ pub enum TypeEvent {
     Opened(MetadataMap),
     /// A response came for the type.
     Message(TypeUrl, Bytes),
-    /// The server has no method for the type: it is not to be asked for any more.
+    /// The server has no method for the type, and answered the stream of another: it is not to be asked for this any more.
     Unimplemented(TypeUrl, Status),
 }
 
@@ -77,6 +77,8 @@ struct OfType {
     type_url: TypeUrl,
     /// Or that the server has no such method.
     exchange: Result<Exchange, Status>,
+    /// That it has none was said.
+    told: bool,
     /// The server has answered it.
     opened: bool,
 }
@@ -116,14 +118,18 @@ impl PerType {
             while let Some((of, request)) = transmit(&mut |of| self.has_room(of)) {
                 self.send(of, request)?;
             }
-            if let Some(status) = self.has_none() {
-                return Err(status);
+            if let Some(event) = self.unimplemented()? {
+                return Ok(Some(event));
             }
             let Self { taken, streams, turn, .. } = self;
             tokio::select! {
                 biased;
                 () = taken.notified() => {}
-                happened = std::future::poll_fn(|cx| poll_next(streams, turn, cx)) => return happened,
+                happened = std::future::poll_fn(|cx| poll_next(streams, turn, cx)) => {
+                    if let Some(happened) = happened {
+                        return happened;
+                    }
+                }
             }
         }
     }
@@ -146,24 +152,32 @@ impl PerType {
         let service = self.rules.service_of(&of);
         let service = service.ok_or_else(|| Status::internal(format!("there is no method for {of}")))?;
         let exchange = (self.open)(service.method(self.protocol));
-        let stream = OfType { type_url: of, exchange: Ok(exchange), opened: false };
+        let stream = OfType { type_url: of, exchange: Ok(exchange), told: false, opened: false };
         stream.send(request);
         self.streams.push(stream);
         Ok(())
     }
 
-    /// Why there is nothing to hear of, if the server has none of the methods.
-    fn has_none(&self) -> Option<Status> {
-        let none = self.streams.iter().all(|stream| stream.exchange.is_err());
-        self.streams.last().filter(|_| none).and_then(|stream| stream.exchange.as_ref().err().cloned())
+    /// A method that the server does not have. That is a word about one type once it has answered another: who has none of them may be
+    /// no server of this kind.
+    fn unimplemented(&mut self) -> Result<Option<TypeEvent>, Status> {
+        if self.streams.iter().any(|stream| stream.opened && stream.exchange.is_ok()) {
+            return Ok(self.streams.iter_mut().find_map(OfType::tell));
+        }
+        let mut whys = self.streams.iter().map(|stream| stream.exchange.as_ref().err());
+        match whys.next_back().flatten() {
+            Some(why) if whys.all(|why| why.is_some()) => Err(why.clone()),
+            _ => Ok(None),
+        }
     }
 }
 
+/// `None`: one has no method.
 fn poll_next(
     streams: &mut [OfType],
     turn: &mut usize,
     cx: &mut Context<'_>,
-) -> Poll<Result<Option<TypeEvent>, Status>> {
+) -> Poll<Option<Result<Option<TypeEvent>, Status>>> {
     let (before, from) = streams.split_at_mut((*turn).min(streams.len()));
     let from_turn = from.iter_mut().zip(*turn..);
     for (stream, at) in from_turn.chain(before.iter_mut().zip(0..)) {
@@ -186,7 +200,13 @@ impl OfType {
         }
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<TypeEvent>, Status>> {
+    /// That there is no such method, once.
+    fn tell(&mut self) -> Option<TypeEvent> {
+        let why = self.exchange.as_ref().err().filter(|_| !std::mem::replace(&mut self.told, true))?;
+        Some(TypeEvent::Unimplemented(self.type_url.clone(), why.clone()))
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Option<TypeEvent>, Status>>> {
         let Ok(exchange) = &mut self.exchange else { return Poll::Pending };
         let happened = if self.opened {
             let message = ready!(exchange.poll_next(cx));
@@ -194,14 +214,15 @@ impl OfType {
         } else {
             ready!(exchange.poll_metadata(cx)).map(|metadata| Some(TypeEvent::Opened(metadata)))
         };
-        self.opened = true;
-        Poll::Ready(match happened {
+        match happened {
             Err(status) if status.code() == Code::Unimplemented => {
-                self.exchange = Err(status.clone());
-                Ok(Some(TypeEvent::Unimplemented(self.type_url.clone(), status)))
+                self.exchange = Err(status);
+                return Poll::Ready(None);
             }
-            happened => happened,
-        })
+            Ok(_) => self.opened = true,
+            Err(_) => {}
+        }
+        Poll::Ready(Some(happened))
     }
 }
 

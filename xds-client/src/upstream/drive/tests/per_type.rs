@@ -235,10 +235,12 @@ async fn a_method_that_the_origin_has_not_is_an_error_of_its_names_while_it_has_
         let [clusters, endpoints] = methods(protocol);
         let mut calls = origin.calls(2).await;
         calls.remove(endpoints).unwrap().ends("12");
-        assert_eq!(told.recv().await.unwrap(), update(EDS, &[], &[("b", 12)]));
+        pass(60).await;
+        assert!(told.try_recv().is_err(), "it may have none");
         let clusters = calls.get_mut(clusters).unwrap();
         clusters.asked(protocol).await;
         clusters.says(protocol, CDS, "n1", "a");
+        assert_eq!(told.recv().await.unwrap(), update(EDS, &[], &[("b", 12)]));
         assert_eq!(told.recv().await.unwrap(), update(CDS, &["a"], &[]));
         assert_eq!(clusters.asked(protocol).await.nonce, "n1");
         pass(60).await;
@@ -253,14 +255,8 @@ async fn an_origin_that_has_none_of_the_methods_is_one_that_fails() {
         for _ in 0..2 {
             let mut origin = Origin::accept(&mut connections).await;
             origin.calls(2).await.into_values().for_each(|call| call.ends("12"));
-            let mut errors = 0;
-            let error = loop {
-                match told.recv().await.unwrap() {
-                    Told::Update(_, names, of) => errors += usize::from(names.is_empty() && of.len() == 1),
-                    Told::Ended(error) => break error.unwrap(),
-                }
-            };
-            assert_eq!(errors, 2);
+            // Another server may have them: of no name it is an error.
+            let Told::Ended(Some(error)) = told.recv().await.unwrap() else { panic!("{protocol:?}: it ended") };
             assert!(error.starts_with("the origin has no method for any type that is asked for"), "{error}");
             assert!(error.contains("(methods: ads)"), "{error}");
         }
