@@ -80,8 +80,8 @@ impl Stream {
     }
 
     /// Somebody wants something of a type.
-    pub(super) fn tell_if_refused(&mut self, type_url: TypeUrl, interest: Interest) {
-        let Some(refused) = &mut self.refused else { return };
+    pub(super) fn tell_if_refused(&mut self, type_url: TypeUrl, interest: Option<Interest>) {
+        let (Some(refused), Some(interest)) = (&mut self.refused, interest) else { return };
         if self.rules.service_of(&type_url).is_none() {
             refused.entry(type_url.clone()).or_insert_with(|| types::no_method(&type_url));
         }

@@ -193,9 +193,8 @@ impl Stream {
                 }
                 let key = (rule.rank, type_url.clone());
                 let (protocol, keep_deleted, silence) = (self.protocol, self.keep_deleted, self.silence);
-                let selecting = || self.selecting.clone();
                 let session = self.sessions.entry(key).or_insert_with_key(|(_, url)| {
-                    Session::new(protocol, url.clone(), rule, keep_deleted, silence, selecting())
+                    Session::new(protocol, url.clone(), rule, keep_deleted, silence, self.selecting.clone())
                 });
                 let interest = normal(interest);
                 if !session.has_room(&interest, self.max_request_size) {
@@ -203,9 +202,7 @@ impl Stream {
                 }
                 let asked_apart = self.refused.is_some().then(|| interest.clone());
                 session.subscribe(interest);
-                if let Some(interest) = asked_apart {
-                    self.tell_if_refused(type_url, interest);
-                }
+                self.tell_if_refused(type_url, asked_apart);
             }
             Command::Unsubscribe(type_url, interest) => {
                 let key = (self.rules.of(&type_url).rank, type_url);

@@ -235,7 +235,7 @@ async fn a_method_that_the_origin_has_not_is_an_error_of_its_names_while_it_has_
         let [clusters, endpoints] = methods(protocol);
         let mut calls = origin.calls(2).await;
         calls.remove(endpoints).unwrap().ends("12");
-        pass(60).await;
+        pass(5).await;
         assert!(told.try_recv().is_err(), "it may have none");
         let clusters = calls.get_mut(clusters).unwrap();
         clusters.asked(protocol).await;
