@@ -2,6 +2,7 @@
 //!
 //! [`Upstream`] decides without I/O when to connect; [`drive`] does it, with tonic, for a [`Consumer`].
 
+mod apart;
 mod calls;
 pub(crate) mod connect;
 mod drive;
@@ -30,6 +31,7 @@ pub(crate) use ended::chain;
 pub(crate) use last_words::LastWords;
 pub use pool::{Place, Pool, Unreachable};
 
+use self::apart::Apart;
 use crate::backoff::Backoff;
 
 /// Who uses what comes from an origin. All of it is called from the one future that drives the upstream, between
@@ -49,6 +51,10 @@ pub trait Consumer: Send + 'static {
 
     /// The stream to the origin began, was answered, or ended.
     fn connection(&mut self, now: Instant, connection: Connection);
+
+    /// Where [each type has a stream](crate::Endpoint::with_per_type_methods): that of a type ended with an error, and those of others
+    /// go on. It is opened again after a time. All that came of it was passed on before.
+    fn type_ended(&mut self, _now: Instant, _type_url: &TypeUrl, _error: &ResourceError) {}
 
     /// The next stream is to another server: see [`Pool::lead_elsewhere`]. The one that there was has ended, and all that came of
     /// it was passed on before this.
@@ -111,6 +117,10 @@ impl Consumer for Box<dyn Consumer> {
         (**self).connection(now, connection);
     }
 
+    fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError) {
+        (**self).type_ended(now, type_url, error);
+    }
+
     fn another_server(&mut self, now: Instant) {
         (**self).another_server(now);
     }
@@ -166,11 +176,15 @@ pub enum Connection {
     },
 }
 
+/// `google.rpc.Code.UNIMPLEMENTED`.
+const UNIMPLEMENTED: i32 = 12;
+
 /// The machine of a stream, and when to open one.
 #[derive(Debug)]
 pub struct Upstream {
     stream: Stream,
     backoff: Backoff,
+    apart: Apart,
     link: Link,
 }
 
@@ -184,7 +198,8 @@ enum Link {
 impl Upstream {
     /// An upstream that connects as soon as it is asked to.
     pub fn new(stream: Stream, backoff: Backoff, now: Instant) -> Self {
-        Self { stream, backoff, link: Link::Down { retry_at: now } }
+        let apart = Apart::new(backoff.clone());
+        Self { stream, backoff, apart, link: Link::Down { retry_at: now } }
     }
 
     /// Whether a connection should be made now. It says so once: answer with [`connected`](Self::connected) or
@@ -244,6 +259,7 @@ impl Upstream {
     fn down(&mut self, now: Instant, error: Option<String>, wait: Duration) -> Connection {
         let retry_at = now + wait;
         self.link = Link::Down { retry_at };
+        self.apart.clear();
         self.stream.disconnected(now);
         Connection::Disconnected { error, retry_at }
     }
@@ -270,7 +286,8 @@ impl Upstream {
         first.then_some(Connection::Answered)
     }
 
-    /// The same of what came on the stream of a type, where [each has one](Stream::per_type).
+    /// The same of what came on the stream of a type, where [each has one](Stream::per_type). What is of another type ends that
+    /// stream: see [`has_ended`](Self::has_ended).
     ///
     /// # Errors
     /// When all streams must be closed.
@@ -279,14 +296,31 @@ impl Upstream {
         now: Instant,
         type_url: &TypeUrl,
         message: Bytes,
+        random: u64,
     ) -> Result<Option<Connection>, ProtocolError> {
-        self.stream.handle_message_of(now, type_url, message)?;
-        Ok(self.responded())
+        if self.stream.handle_message_of(now, type_url, message)? {
+            self.apart.answered(type_url);
+            return Ok(self.responded());
+        }
+        self.apart.ended(now, type_url, random);
+        Ok(None)
     }
 
-    /// The origin has no method for a type: see [`Stream::refuse_type`].
-    pub fn refuse_type(&mut self, type_url: &TypeUrl, error: ResourceError) {
-        self.stream.refuse_type(type_url, error);
+    /// The stream of a type ended, and those of others go on. It is opened again by a backoff of its own, which only a response for
+    /// the type resets. What is wanted of it has the error (see [`Stream::refuse_type`]) when it had no answer for a while, and at
+    /// once when the origin, which answers for others, has no method for it (`UNIMPLEMENTED`).
+    pub fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: ResourceError, random: u64) {
+        let is_missing = error.code == UNIMPLEMENTED && matches!(self.link, Link::Up { responded: true });
+        if self.apart.ended(now, type_url, random) || is_missing {
+            self.stream.refuse_type(type_url, error);
+        } else {
+            self.stream.type_ended(type_url);
+        }
+    }
+
+    /// Whether a type has no stream, and waits for the next to be opened.
+    pub fn has_ended(&self, type_url: &TypeUrl) -> bool {
+        self.apart.waits(type_url)
     }
 
     /// Names another encoded `Node` from the next stream on.
@@ -301,6 +335,7 @@ impl Upstream {
 
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.apart.take_due(now).iter().for_each(|type_url| self.stream.ask_again(type_url));
         self.stream.handle_timeout(now);
     }
 
@@ -334,7 +369,7 @@ impl Upstream {
             Link::Down { retry_at } => Some(retry_at),
             Link::Connecting | Link::Up { .. } => None,
         };
-        [retry_at, self.stream.poll_timeout()].into_iter().flatten().min()
+        [retry_at, self.apart.poll_timeout(), self.stream.poll_timeout()].into_iter().flatten().min()
     }
 }
 

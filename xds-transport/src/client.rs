@@ -24,6 +24,7 @@ mod command;
 mod error;
 mod failure;
 mod intern;
+mod over;
 mod per_type;
 mod responses;
 mod room;

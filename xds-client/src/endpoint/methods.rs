@@ -25,9 +25,11 @@ impl Endpoint {
     }
 
     /// Asks for each type by the method of its [service](TypeRules::service_of), where the server has no aggregated one (ADS): what
-    /// would be one stream is one for each type that is asked for, on one connection. When one of them ends all are opened again. A
-    /// type without a service, or one that the server has no method for while it has others, is not asked for: what is wanted of it
-    /// is among an update's [errors](xds_transport::client::Update::errors).
+    /// would be one stream is one for each type that is asked for, on one connection. One that ends is opened again by itself, by a
+    /// backoff of its own; all are when the last ends, or the connection. What is wanted of a type without a service, of one that
+    /// the server has no method for while it has others, or of one that had no answer for a while, is among an update's
+    /// [errors](xds_transport::client::Update::errors). A token is read for all of them at once, and anew when one is turned away
+    /// with it after five minutes.
     ///
     /// ```
     /// use xds_transport::Protocol;

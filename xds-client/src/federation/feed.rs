@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_transport::Protocol;
 use xds_transport::client::{Command, Intern, Update, Verdict};
-use xdstp_cache::{Selector, TypeUrl, Version};
+use xdstp_cache::{ResourceError, Selector, TypeUrl, Version};
 
 use self::reachable::Reachable;
 use crate::federation::alike::Unsaid;
@@ -309,6 +309,10 @@ impl Consumer for Feed {
         }
     }
 
+    fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError) {
+        self.pause_type(now, type_url, &error.message);
+    }
+
     /// Nothing that the one before said of itself says anything of this one; what it gave is served on.
     fn another_server(&mut self, _: Instant) {
         self.server.replaces.store(true, Ordering::Relaxed);
@@ -338,8 +342,10 @@ impl Consumer for Feed {
         let heard = heard.inspect_err(|_| self.server.observer.looped(&self.server.origin))?;
         let by_relay = heard.is_some() && self.server.protocol == Protocol::Delta;
         self.settling.connected(by_relay, self.markers.wait());
-        let before = std::mem::replace(&mut lock(&self.state).relays, heard);
-        drop(before);
+        if heard.is_some() {
+            let before = std::mem::replace(&mut lock(&self.state).relays, heard);
+            drop(before);
+        }
         Ok(())
     }
 

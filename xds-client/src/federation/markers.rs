@@ -104,6 +104,13 @@ impl Markers {
         }
     }
 
+    /// The stream of one type is.
+    pub(crate) fn forget_type(&mut self, type_url: &TypeUrl) {
+        for key in self.awaited.keys().filter(|(of, _)| of == type_url).cloned().collect::<Vec<_>>() {
+            self.leave(key);
+        }
+    }
+
     /// What the origin is to be told.
     pub(crate) fn take_commands(&mut self) -> Vec<Command> {
         std::mem::take(&mut self.commands)

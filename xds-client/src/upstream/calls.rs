@@ -1,11 +1,12 @@
 //! The calls that carry what one stream asks for: one, or one for each type.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
 use tonic::metadata::MetadataMap;
+use tonic::{Code, Status};
 use xds_transport::grpc::client::{Ads, PerType, TypeEvent};
 use xdstp_cache::{ResourceError, TypeUrl};
 
@@ -21,16 +22,31 @@ pub(super) enum Calls {
         /// It was told what the origin answered with.
         opened: bool,
     },
-    PerType(PerType),
+    PerType {
+        calls: PerType,
+        /// When what they carry was read.
+        since: Instant,
+    },
 }
+
+/// What is said of an end without a status.
+const CLOSED: &str = "the origin closed the stream";
+/// After so long a token may be over, and there may be another.
+const AGED: Duration = Duration::from_secs(300);
 
 /// What happened on one of them.
 pub(super) enum Called {
     Opened(MetadataMap),
     /// A response, and the type that it came for, if that has a call of its own.
     Message(Option<TypeUrl>, Bytes),
-    /// The origin has no method for a type.
-    Refused(TypeUrl, ResourceError),
+    /// That of a type is over, and those of others are not.
+    TypeEnded {
+        of: TypeUrl,
+        /// Why, as an error that passes.
+        error: ResourceError,
+        /// It was for a message that is longer than is taken.
+        is_too_long: bool,
+    },
     /// All are over.
     Ended(String),
     /// For a message that is longer than is taken.
@@ -76,7 +92,8 @@ impl Calls {
             Methods::Aggregated => one(Ads::open_with_metadata(channel, protocol, limit, metadata)),
             Methods::OfType(service) => one(Ads::open_for_type(channel, service, protocol, limit, metadata)),
             Methods::PerType => {
-                Self::PerType(PerType::open(channel, Arc::clone(&endpoint.rules), protocol, limit, metadata))
+                let calls = PerType::open(channel, Arc::clone(&endpoint.rules), protocol, limit, metadata);
+                Self::PerType { calls, since: now() }
             }
         }
     }
@@ -92,14 +109,15 @@ impl Calls {
                 let message = ads.next(|| requests.next()).await;
                 message.map(|message| message.map(|message| Called::Message(None, message)))
             }
-            Self::PerType(calls) => {
+            Self::PerType { calls, since } => {
                 let event = calls.next(|room| requests.next_of(room)).await;
-                event.map(|event| event.map(|event| called(endpoint, event)))
+                let is_aged = since.checked_add(AGED).is_some_and(|at| at <= now());
+                event.and_then(|event| event.map(|event| called(endpoint, event, is_aged)).transpose())
             }
         };
         match happened {
             Ok(Some(called)) => called,
-            Ok(None) => Called::Ended("the origin closed the stream".into()),
+            Ok(None) => Called::Ended(CLOSED.into()),
             Err(status) => {
                 let words = ended::words(&status, endpoint.protocol, &endpoint.methods);
                 if ended::is_too_long(&status) { Called::TooLong(words) } else { Called::Ended(words) }
@@ -111,20 +129,36 @@ impl Calls {
     pub(super) fn received_at(&self) -> Option<Instant> {
         match self {
             Self::One { ads, .. } => ads.received_at(),
-            Self::PerType(calls) => calls.received_at(),
+            Self::PerType { calls, .. } => calls.received_at(),
+        }
+    }
+
+    /// Closes that of a type, if it has its own.
+    pub(super) fn close(&mut self, of: &TypeUrl) {
+        if let Self::PerType { calls, .. } = self {
+            calls.close(of);
         }
     }
 }
 
-fn called(endpoint: &Endpoint, event: TypeEvent) -> Called {
-    match event {
+/// # Errors
+/// It ended for what all carry, which is read anew for the next ones.
+fn called(endpoint: &Endpoint, event: TypeEvent, is_aged: bool) -> Result<Called, Status> {
+    Ok(match event {
         TypeEvent::Opened(metadata) => Called::Opened(metadata),
         TypeEvent::Message(of, message) => Called::Message(Some(of), message),
         TypeEvent::Unimplemented(of, status) => {
             let text = ended::text(&status);
             let service = endpoint.rules.service_of(&of);
-            let words = service.map(|service| ended::no_method(service, endpoint.protocol, &text));
-            Called::Refused(of, ResourceError::new(status.code() as i32, words.unwrap_or(text)))
+            let words = service.map(|service| ended::no_method(service, endpoint.protocol, &text)).unwrap_or(text);
+            Called::TypeEnded { of, error: ResourceError::new(status.code() as i32, words), is_too_long: false }
         }
-    }
+        TypeEvent::Ended(_, Some(status)) if is_aged && status.code() == Code::Unauthenticated => return Err(status),
+        TypeEvent::Ended(of, status) => {
+            let is_too_long = status.as_ref().is_some_and(ended::is_too_long);
+            let words = status.map_or_else(|| CLOSED.to_owned(), |status| ended::words_of_type(&status));
+            // Whatever the code is, it is about the stream, and of no resource.
+            Called::TypeEnded { of, error: ResourceError::new(Code::Unavailable as i32, words), is_too_long }
+        }
+    })
 }

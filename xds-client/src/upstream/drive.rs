@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use xds_transport::client::{Command, Event, Stream};
 use xds_transport::wire::parameters::LocatorError;
+use xdstp_cache::TypeUrl;
 
 use super::calls::{Called, Calls, Requests};
 use super::ended;
@@ -128,15 +129,30 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
                 }
                 continue;
             }
-            Happened::Called(Called::Refused(type_url, error)) => {
-                upstream.refuse_type(&type_url, error);
-                continue;
+            Happened::Called(Called::TypeEnded { of, error, is_too_long }) => {
+                if is_too_long {
+                    consumer.too_long();
+                }
+                if !link.is_over() {
+                    link.tell_received(&mut upstream, &mut consumer);
+                    consumer.type_ended(now(), &of, &error);
+                    upstream.type_ended(now(), &of, error, random());
+                    continue;
+                }
+                error.message.to_string()
             }
             Happened::Called(Called::Message(of, message)) => {
                 link.tell_received(&mut upstream, &mut consumer);
                 let handled = match of {
                     None => upstream.handle_message(now(), message),
-                    Some(of) => upstream.handle_message_of(now(), &of, message),
+                    Some(of) => {
+                        let handled = upstream.handle_message_of(now(), &of, message, random());
+                        if upstream.has_ended(&of) {
+                            link.close(&of);
+                            consumer.type_ended(now(), &of, &ended::of_another_type());
+                        }
+                        handled
+                    }
                 };
                 match handled {
                     Ok(answered) => {
@@ -236,6 +252,17 @@ impl Link {
                 Err(unreachable) => Happened::Unreachable(unreachable),
             },
             Self::Up { calls, .. } => Happened::Called(calls.next(endpoint, requests).await),
+        }
+    }
+
+    /// Whether its connection takes no more streams: what ends then is not opened again beside others.
+    fn is_over(&self) -> bool {
+        matches!(self, Self::Up { place, .. } if place.is_over())
+    }
+
+    fn close(&mut self, of: &TypeUrl) {
+        if let Self::Up { calls, .. } = self {
+            calls.close(of);
         }
     }
 

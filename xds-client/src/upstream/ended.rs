@@ -5,6 +5,7 @@ use std::error::Error;
 use tonic::{Code, Status};
 use xds_transport::grpc::client::NotGrpc;
 use xds_transport::{Protocol, TypeService};
+use xdstp_cache::ResourceError;
 
 use crate::endpoint::Methods;
 
@@ -32,6 +33,16 @@ pub(super) fn words(status: &Status, protocol: Protocol, methods: &Methods) -> S
         }
         _ => with_causes(text, status.source()),
     }
+}
+
+/// What the stream of one type ended with, beside others.
+pub(super) fn words_of_type(status: &Status) -> String {
+    with_causes(text(status), status.source())
+}
+
+/// It was closed from here: it brought what nobody asked for there.
+pub(super) fn of_another_type() -> ResourceError {
+    ResourceError::new(Code::Internal as i32, "the origin answers with another type")
 }
 
 /// That there is no method of a service, which was found out by such an end.

@@ -289,6 +289,11 @@ impl Place {
         self.connected.heard.over().await;
     }
 
+    /// Whether the connection takes no more streams.
+    pub(super) fn is_over(&self) -> bool {
+        self.connected.heard.is_over()
+    }
+
     /// The stream had its first response: the origin is there, and the next wait for it is short again.
     pub fn answered(&mut self) {
         if !std::mem::replace(&mut self.answered, true) && self.pool.lock().places.answered(self.connection) {

@@ -9,6 +9,7 @@ use xdstp_cache::{Interest, ResourceError, TypeUrl};
 
 use crate::client::error::ProtocolError;
 use crate::client::failure;
+use crate::client::over::Over;
 use crate::client::stream::Stream;
 use crate::client::update::{Event, Update};
 use crate::types;
@@ -36,7 +37,7 @@ impl Stream {
     /// ```
     #[must_use]
     pub fn per_type(mut self) -> Self {
-        self.refused = Some(BTreeMap::new());
+        self.over = Some(BTreeMap::new());
         self
     }
 
@@ -50,59 +51,103 @@ impl Stream {
         self.poll_request(now, room).map(|(of, request)| (of.clone(), request))
     }
 
-    /// As [`handle_message`](Self::handle_message), of what came on the stream of a type. If it is of another one, the origin is
-    /// [not asked](Self::refuse_type) for either.
+    /// As [`handle_message`](Self::handle_message), of what came on the stream of a type. Whether it is of that type: if not, its
+    /// stream is to be closed, and it is [refused](Self::refuse_type).
     ///
     /// # Errors
     /// As [`handle_message`](Self::handle_message): all streams are to be closed.
-    pub fn handle_message_of(&mut self, now: Instant, type_url: &TypeUrl, message: Bytes) -> Result<(), ProtocolError> {
+    pub fn handle_message_of(
+        &mut self,
+        now: Instant,
+        type_url: &TypeUrl,
+        message: Bytes,
+    ) -> Result<bool, ProtocolError> {
         let walked = self.walk(message);
         if let Ok(response) = &walked
             && response.type_url != type_url.as_str()
         {
             let message = format!("the origin answers who asks for {type_url} with {:?}", response.type_url);
             self.refuse_type(type_url, ResourceError::new(INTERNAL, message));
-            return Ok(());
+            return Ok(false);
         }
-        self.handle_walked(now, walked)
+        if let Some(over) = &mut self.over
+            && over.get(type_url).is_some_and(|over| over.is_asked)
+        {
+            over.remove(type_url);
+        }
+        self.handle_walked(now, walked)?;
+        Ok(true)
     }
 
-    /// The origin has no such method: what is wanted of the type is not asked for until the next
-    /// [connection](Self::connected), and each of it has this error. Other types go on.
+    /// The stream of a type is over, and those of others go on: what is wanted of it is not asked for until it is to be
+    /// [again](Self::ask_again), or there is another [connection](Self::connected). What waits for an answer has none, which says
+    /// nothing of what is not there.
+    pub fn type_ended(&mut self, type_url: &TypeUrl) {
+        let Some(over) = &mut self.over else { return };
+        over.entry(type_url.clone()).or_default().is_asked = false;
+        if let Some(session) = self.session(type_url.clone()) {
+            session.disconnected();
+        }
+    }
+
+    /// The same, and each that is wanted of the type has this error, until the origin answers for the type: it is told once. The
+    /// error must be one that [passes](ResourceError::is_transient).
     pub fn refuse_type(&mut self, type_url: &TypeUrl, error: ResourceError) {
-        let Some(refused) = &mut self.refused else { return };
-        refused.insert(type_url.clone(), error.clone());
-        let Some(session) = self.session(type_url.clone()) else { return };
-        // What waits for an answer has none: that says nothing of what is not there.
-        session.disconnected();
-        let wanted = session.wanted();
-        self.tell_refused(type_url.clone(), &wanted, &error);
+        self.type_ended(type_url);
+        let wanted = self.session(type_url.clone()).map(|session| session.wanted()).unwrap_or_default();
+        let Some(over) = self.over.as_mut().and_then(|over| over.get_mut(type_url)) else { return };
+        over.error = Some(error);
+        let untold: Vec<_> = wanted.into_iter().filter(|interest| !over.told.contains(interest)).collect();
+        self.tell_refused(type_url.clone(), untold);
+    }
+
+    /// The next request for a type opens its stream again.
+    pub fn ask_again(&mut self, type_url: &TypeUrl) {
+        if let Some(over) = self.over.as_mut().and_then(|over| over.get_mut(type_url)) {
+            over.is_asked = true;
+        }
     }
 
     /// Somebody wants something of a type.
     pub(super) fn tell_if_refused(&mut self, type_url: TypeUrl, interest: Option<Interest>) {
-        let (Some(refused), Some(interest)) = (&mut self.refused, interest) else { return };
+        let (Some(all), Some(interest)) = (&mut self.over, interest) else { return };
         if self.rules.service_of(&type_url).is_none() {
-            refused.entry(type_url.clone()).or_insert_with(|| types::no_method(&type_url));
+            let error = Some(types::no_method(&type_url));
+            all.entry(type_url.clone()).or_insert_with(|| Over { error, ..Over::default() });
         }
-        if let Some(error) = refused.get(&type_url).cloned() {
-            self.tell_refused(type_url, &[interest], &error);
-        }
-    }
-
-    /// The streams are over: the next ones may fare better.
-    pub(super) fn ask_again_for_refused(&mut self) {
-        let rules = &self.rules;
-        if let Some(refused) = &mut self.refused {
-            refused.retain(|type_url, _| rules.service_of(type_url).is_none());
+        if all.get(&type_url).is_some_and(|over| over.error.is_some() && !over.is_asked) {
+            self.tell_refused(type_url, vec![interest]);
         }
     }
 
-    fn tell_refused(&mut self, type_url: TypeUrl, interests: &[Interest], error: &ResourceError) {
+    /// Nobody wants it any more: who does again is told again.
+    pub(super) fn forget_refused(&mut self, type_url: &TypeUrl, interest: &Interest) {
+        if let Some(over) = self.over.as_mut().and_then(|over| over.get_mut(type_url)) {
+            over.told.remove(interest);
+        }
+    }
+
+    /// The streams are over: the next ones may fare better. What has no method has none there either, for as long as it is wanted.
+    pub(super) fn ask_again_for_all(&mut self) {
+        let Self { rules, sessions, .. } = self;
+        if let Some(over) = &mut self.over {
+            let is_wanted = |of: &TypeUrl| sessions.contains_key(&(rules.of(of).rank, of.clone()));
+            over.retain(|type_url, _| rules.service_of(type_url).is_none() && is_wanted(type_url));
+        }
+    }
+
+    fn tell_refused(&mut self, type_url: TypeUrl, interests: Vec<Interest>) {
         let mut update = Update::new(self.update_id(), type_url);
+        let Some(over) = self.over.as_mut().and_then(|over| over.get_mut(&update.type_url)) else { return };
+        let Some(error) = &over.error else { return };
         update.errors.extend(interests.iter().filter_map(|interest| failure::of(interest, error.clone())));
-        if !update.errors.is_empty() {
-            self.events.push_back(Event::Update(update));
+        over.told.extend(interests);
+        if update.errors.is_empty() {
+            return;
         }
+        if let Some(session) = self.session(update.type_url.clone()) {
+            session.failed(&update.errors);
+        }
+        self.events.push_back(Event::Update(update));
     }
 }

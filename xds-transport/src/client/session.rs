@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use prost::Message;
-use xdstp_cache::{Interest, Resource, TypeUrl};
+use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::Protocol;
@@ -111,6 +111,18 @@ impl Session {
 
     pub(crate) fn disconnected(&mut self) {
         either!(self, session => session.disconnected());
+    }
+
+    /// These errors were told though no response said so: of what comes as it was they are over, and what answers a collection is news.
+    pub(crate) fn failed(&mut self, errors: &[(ResourceName, ResourceError)]) {
+        let common = self.common_mut();
+        for (name, _) in errors {
+            let interest = Interest::from(name.clone());
+            common.wanted.take_back_answer(&interest);
+            if interest != Interest::Wildcard {
+                common.failed.insert(name.clone());
+            }
+        }
     }
 
     /// The next stream is to another server.

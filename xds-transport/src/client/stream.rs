@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl};
+use xdstp_cache::{Interest, Selector, TypeUrl};
 
 use crate::client::command::Command;
 use crate::client::error::ProtocolError;
 use crate::client::failure;
 use crate::client::intern::Intern;
+use crate::client::over::Over;
 use crate::client::room::DEFAULT_MAX_REQUEST_SIZE;
 use crate::client::selecting::Selecting;
 use crate::client::session::{Session, Silence};
@@ -28,8 +29,8 @@ pub struct Stream {
     pub(super) rules: Arc<TypeRules>,
     connected: bool,
     node_sent: bool,
-    /// Of an origin that has a method for each type: the types that it is not asked for on this stream, and why.
-    pub(super) refused: Option<BTreeMap<TypeUrl, ResourceError>>,
+    /// Of an origin that has a method for each type: those whose stream is over.
+    pub(super) over: Option<BTreeMap<TypeUrl, Over>>,
     /// In the order that requests are sent in: by rank, then by type.
     pub(super) sessions: BTreeMap<(u8, TypeUrl), Session>,
     pub(super) events: VecDeque<Event>,
@@ -57,7 +58,7 @@ impl Stream {
             rules,
             connected: false,
             node_sent: false,
-            refused: None,
+            over: None,
             sessions: BTreeMap::new(),
             events: VecDeque::new(),
             updates: 0,
@@ -151,8 +152,8 @@ impl Stream {
         self.connected = false;
         self.failed = None;
         self.node_sent = false;
-        self.ask_again_for_refused();
         self.sessions.retain(|_, session| !session.is_unused());
+        self.ask_again_for_all();
         for session in self.sessions.values_mut() {
             session.disconnected();
         }
@@ -200,19 +201,21 @@ impl Stream {
                 if !session.has_room(&interest, self.max_request_size) {
                     return self.turn_away(type_url, &interest);
                 }
-                let asked_apart = self.refused.is_some().then(|| interest.clone());
+                let asked_apart = self.over.is_some().then(|| interest.clone());
                 session.subscribe(interest);
                 self.tell_if_refused(type_url, asked_apart);
             }
             Command::Unsubscribe(type_url, interest) => {
                 let key = (self.rules.of(&type_url).rank, type_url);
                 let Some(session) = self.sessions.get_mut(&key) else { return };
-                session.unsubscribe(&normal(interest));
+                let interest = normal(interest);
+                session.unsubscribe(&interest);
                 for Event::Update(update) in &mut self.events {
                     if update.type_url == key.1 {
                         session.leave_out_what_was_left(update);
                     }
                 }
+                self.forget_refused(&key.1, &interest);
             }
             Command::Undecided(type_url, names) => {
                 if let Some(session) = self.session(type_url) {
@@ -276,8 +279,8 @@ impl Stream {
             return None;
         }
         let mut may = |of: &TypeUrl| {
-            let is_refused = self.refused.as_ref().is_some_and(|refused| refused.contains_key(of));
-            !is_refused && room(of)
+            let over = self.over.as_ref().and_then(|over| over.get(of));
+            over.is_none_or(|over| over.is_asked) && room(of)
         };
         let answers = self.sessions.iter().any(|((_, of), session)| session.has_answer() && may(of));
         if !answers {
@@ -292,7 +295,7 @@ impl Stream {
                 continue;
             }
             // Only the first request of a stream names the node (rule 5), be it of one type.
-            let is_named = if self.refused.is_some() { session.is_opened() } else { self.node_sent };
+            let is_named = if self.over.is_some() { session.is_opened() } else { self.node_sent };
             let node = if is_named { Bytes::new() } else { self.node.clone() };
             let Some(request) = session.poll_transmit(now, node, self.max_request_size) else { continue };
             self.node_sent = true;

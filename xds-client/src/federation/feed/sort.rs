@@ -124,9 +124,12 @@ impl Feed {
                 places.put(place, |part| part.lacking.push(name.clone()));
             }
         }
-        for (name, error) in errors {
+        for (at, (name, error)) in errors.into_iter().enumerate() {
             let message: String = error.message.chars().take(MAX_MESSAGE).collect();
-            tracing::warn!(origin = %self.server.origin, stream = %self.label, %name, "not sent: {message}");
+            // What no response said is one error of all that is wanted.
+            if !unsaid || at == 0 {
+                tracing::warn!(origin = %self.server.origin, stream = %self.label, %name, "not sent: {message}");
+            }
             // That all of a type cannot be asked for over SotW, each client's own session says.
             if unsaid && rules.delta_only && name.as_str() == "*" && !self.is_watched(&type_url, &name, places) {
                 continue;

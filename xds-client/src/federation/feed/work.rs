@@ -84,6 +84,20 @@ impl Feed {
         scope.failed(seat.server, reason.as_deref().unwrap_or("it ended the stream"), anew);
     }
 
+    /// The stream of one type is over: what is here of it is served, and what others say ends no answer for it.
+    pub(super) fn pause_type(&mut self, now: Instant, type_url: &TypeUrl, why: &str) {
+        let words = format!("the stream of {type_url} ended: {why}");
+        if self.says(&words, now) {
+            tracing::info!(origin = %self.server.origin, stream = %self.label, "{words}");
+        } else {
+            tracing::debug!(origin = %self.server.origin, stream = %self.label, "{words}");
+        }
+        self.markers.forget_type(type_url);
+        let settled = self.settling.pause_type(type_url);
+        self.settle(settled, now);
+        self.scopes.all().iter().for_each(|(seat, scope)| scope.type_lost(seat.server, type_url));
+    }
+
     /// Tells the scopes how far their collections are answered.
     pub(super) fn settle(&mut self, settled: Settled, now: Instant) {
         settled.complete.iter().for_each(|(type_url, collection)| self.markers.forget(type_url, collection));

@@ -116,6 +116,21 @@ impl Scope {
         self.lock().cache.origin_lost();
     }
 
+    /// The stream of one type is over, and the next one is asked again for the fate of what clients brought along of it.
+    pub(crate) fn type_lost(&self, server: usize, type_url: &TypeUrl) {
+        let mut state = self.lock();
+        let loses = state.loses(server);
+        let State { cache, demand: Some(demand), .. } = &mut *state else { return };
+        let mut wanted = demand.wanted().iter();
+        let is_collected = wanted.any(|(of, interest)| of == type_url && interest.is_collection());
+        if let Some(telling) = demand.telling_mut(server).filter(|_| is_collected) {
+            telling.brought.insert(type_url.clone());
+        }
+        if loses {
+            cache.type_lost(type_url);
+        }
+    }
+
     /// Whether a resource is asked for here, by its name, a glob, or one of its aliases: also where nobody wants it any more
     /// and the origin is to hear of that.
     pub(crate) fn demands(&self, type_url: &TypeUrl, names: &[&ResourceName]) -> bool {

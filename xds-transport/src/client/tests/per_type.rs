@@ -44,16 +44,17 @@ fn later(of: &str, nonce: &str) -> (String, bool, String) {
     (of.to_owned(), false, nonce.to_owned())
 }
 
-fn receive(client: &mut Client, on: &str, of: &str, nonce: &str) {
+/// Whether it is of the type that its stream is for.
+fn receive(client: &mut Client, on: &str, of: &str, nonce: &str) -> bool {
     let message = match client.stream.protocol() {
         Protocol::Delta => delta(of, nonce, &[("a", "1")], &[]).encode_to_vec(),
         Protocol::Sotw => sotw(of, nonce, nonce, &[("a", "1")]).encode_to_vec(),
     };
-    client.stream.handle_message_of(client.now, &on.into(), message.into()).unwrap();
+    client.stream.handle_message_of(client.now, &on.into(), message.into()).unwrap()
 }
 
 fn accept(client: &mut Client, of: &str, nonce: &str) {
-    receive(client, of, of, nonce);
+    assert!(receive(client, of, of, nonce));
     let update = client.update().unwrap();
     let all = [changed_names(&update), update.repeated.iter().map(|again| again.name.as_str()).collect()].concat();
     assert_eq!((update.type_url.as_str(), all.len() + update.unchanged), (of, 1), "{update:?}");
@@ -152,7 +153,7 @@ fn a_type_that_the_origin_has_no_method_for_is_refused_until_the_next_connection
         // Who asks meanwhile is told, and what comes late is not for it.
         client.subscribe(EDS, &["c"]);
         assert_eq!(errors(&client.update().unwrap()), [("c", 12)]);
-        receive(&mut client, EDS, EDS, "n1");
+        assert!(receive(&mut client, EDS, EDS, "n1"));
         assert!(client.update().is_none());
         // Others go on.
         accept(&mut client, CDS, "n2");
@@ -171,7 +172,7 @@ fn a_stream_that_brings_another_type_is_refused_and_says_so() {
         client.subscribe(EDS, &["a"]);
         client.connect();
         requests(&mut client, &[CDS, EDS]);
-        receive(&mut client, EDS, CDS, "n1");
+        assert!(!receive(&mut client, EDS, CDS, "n1"), "its stream is to be closed");
         let update = client.update().unwrap();
         assert_eq!((update.type_url.as_str(), errors(&update)), (EDS, vec![("a", 13)]));
         assert!(update.errors[0].1.message.contains(CDS), "{update:?}");
@@ -179,4 +180,119 @@ fn a_stream_that_brings_another_type_is_refused_and_says_so() {
         assert_eq!(requests(&mut client, &[CDS, EDS]), [], "{protocol:?}: no answer on the other stream");
         accept(&mut client, CDS, "n2");
     }
+}
+
+fn why() -> xdstp_cache::ResourceError {
+    xdstp_cache::ResourceError::new(12, "no such method")
+}
+
+fn refused(client: &mut Client) -> Vec<String> {
+    client.stream.refuse_type(&EDS.into(), why());
+    let Some(update) = client.update() else { return Vec::new() };
+    client.finish(&update, Verdict::Accept);
+    errors(&update).iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
+#[test]
+fn a_refused_type_is_asked_for_again_and_each_of_its_names_is_told_once() {
+    for protocol in BOTH {
+        let mut client = client(protocol);
+        client.subscribe(EDS, &["a", "b"]);
+        client.connect();
+        requests(&mut client, &[EDS]);
+        assert_eq!(refused(&mut client), ["a", "b"]);
+        for _ in 0..2 {
+            assert_eq!(requests(&mut client, &[EDS]), []);
+            client.stream.ask_again(&EDS.into());
+            assert_eq!(requests(&mut client, &[EDS]), [first("ClusterLoadAssignment")], "{protocol:?}");
+            assert_eq!(refused(&mut client), [""; 0]);
+        }
+        // Who asks while it is tried is told if that fails, too.
+        client.stream.ask_again(&EDS.into());
+        client.subscribe(EDS, &["c"]);
+        client.unsubscribe(EDS, &["b"]);
+        client.subscribe(EDS, &["b"]);
+        assert!(client.update().is_none());
+        assert_eq!(refused(&mut client), ["b", "c"]);
+        client.stream.ask_again(&EDS.into());
+        requests(&mut client, &[EDS]);
+        accept(&mut client, EDS, "n1");
+        // What was answered since may be refused anew.
+        assert_eq!(refused(&mut client), ["a", "b", "c"]);
+    }
+}
+
+#[test]
+fn rule_118_the_error_of_a_refused_type_is_over_with_what_comes_back_as_it_was() {
+    for protocol in BOTH {
+        let mut client = client(protocol);
+        client.subscribe(EDS, &["a"]);
+        client.connect();
+        requests(&mut client, &[EDS]);
+        accept(&mut client, EDS, "n1");
+        requests(&mut client, &[EDS]);
+        assert_eq!(refused(&mut client), ["a"]);
+        client.stream.ask_again(&EDS.into());
+        let now = client.now;
+        let (_, request) = client.stream.poll_transmit_by_type(now, |_| true).unwrap();
+        if protocol == Protocol::Delta {
+            // To a version the origin might say nothing.
+            let request = DeltaDiscoveryRequest::decode(request).unwrap();
+            let versions: Vec<_> = request.initial_resource_versions.iter().map(|entry| entry.contains(&b'1')).collect();
+            assert_eq!(versions, [false]);
+        }
+        receive(&mut client, EDS, EDS, "n1");
+        let update = client.update().unwrap();
+        assert_eq!(update.changed.len() + update.repeated.len(), 1, "{protocol:?}: {update:?}");
+    }
+}
+
+#[test]
+fn a_wildcard_that_was_refused_is_answered_anew() {
+    let mut client = client(Protocol::Delta);
+    client.subscribe(CDS, &["*"]);
+    client.connect();
+    requests(&mut client, &[CDS]);
+    accept(&mut client, CDS, "n1");
+    client.stream.refuse_type(&CDS.into(), why());
+    let update = client.update().unwrap();
+    assert_eq!((errors(&update), update.withheld().count()), (vec![("*", 12)], 1));
+    client.finish(&update, Verdict::Accept);
+    client.stream.ask_again(&CDS.into());
+    requests(&mut client, &[CDS]);
+    receive(&mut client, CDS, CDS, "n2");
+    assert_eq!(answered(&client.update().unwrap()), ["*"]);
+}
+
+#[test]
+fn silence_says_nothing_of_a_type_that_has_no_stream() {
+    for protocol in BOTH {
+        let mut client = client(protocol);
+        client.subscribe(EDS, &["a"]);
+        client.subscribe(CDS, &["*"]);
+        client.connect();
+        requests(&mut client, &[CDS, EDS]);
+        client.stream.type_ended(&EDS.into());
+        client.advance(60);
+        assert_eq!(told_of(&mut client, EDS), 0, "{protocol:?}");
+        client.stream.ask_again(&EDS.into());
+        assert_eq!(requests(&mut client, &[EDS]), [first("ClusterLoadAssignment")]);
+        client.advance(60);
+        assert_eq!(told_of(&mut client, EDS), 1, "{protocol:?}: now it does");
+    }
+}
+
+#[test]
+fn what_has_no_method_is_kept_for_as_long_as_it_is_wanted() {
+    let mut client = client(Protocol::Delta);
+    let kept = |client: &Client| client.stream.over.as_ref().unwrap().len();
+    client.subscribe(OTHER, &["a"]);
+    client.subscribe("type.example.com/example.Another", &["a"]);
+    client.unsubscribe(OTHER, &["a"]);
+    client.connect();
+    client.reconnect();
+    assert_eq!(kept(&client), 1);
+    client.unsubscribe("type.example.com/example.Another", &["a"]);
+    client.reconnect();
+    assert_eq!(kept(&client), 0);
 }

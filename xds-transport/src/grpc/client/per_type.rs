@@ -1,8 +1,9 @@
 //! A stream for each type, by a method of its own, as one (rule 1).
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -12,12 +13,16 @@ use xdstp_cache::TypeUrl;
 
 use super::channel::GrpcChannel;
 use super::exchange::Exchange;
+use super::not_grpc::NotGrpc;
 use super::received::Received;
 use crate::{Protocol, TypeRules};
 
+/// How long a request waits for the connection to have a stream for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Resources of all types from a server that has no aggregated method: on one channel, a stream for each type that is asked for, by
-/// the method of its service, opened with the first request for it. When one ends they are over, but for a method that the server
-/// does not have while it has others.
+/// the method of its service, opened with the first request for it. One that ends does so alone while there are others, and is
+/// opened again with the next request for its type.
 ///
 /// No stream waits for another: each hands over one request at a time, and a type is asked for its next when there is room. All that
 /// is kept here is one request and one response of each.
@@ -43,6 +48,8 @@ use crate::{Protocol, TypeRules};
 ///         TypeEvent::Unimplemented(of, status) => {
 ///             machine.refuse_type(&of, ResourceError::new(status.code() as i32, status.message()));
 ///         }
+///         // After a while: `machine.ask_again(&of)`.
+///         TypeEvent::Ended(of, _status) => machine.type_ended(&of),
 ///         TypeEvent::Opened(_) => {}
 ///     }
 /// }
@@ -69,18 +76,19 @@ pub enum TypeEvent {
     Opened(MetadataMap),
     /// A response came for the type.
     Message(TypeUrl, Bytes),
-    /// The server has no method for the type, and answered the stream of another: it is not to be asked for this any more.
+    /// The stream of the type is over, because the server has no method for it. Those of others go on.
     Unimplemented(TypeUrl, Status),
+    /// The stream of the type is over, well or with a status. Those of others go on.
+    Ended(TypeUrl, Option<Status>),
 }
 
 struct OfType {
     type_url: TypeUrl,
-    /// Or that the server has no such method.
-    exchange: Result<Exchange, Status>,
-    /// That it has none was said.
-    told: bool,
+    exchange: Exchange,
     /// The server has answered it.
     opened: bool,
+    /// Until when the connection may have no stream for it.
+    waits_until: Option<tokio::time::Instant>,
 }
 
 impl PerType {
@@ -103,13 +111,13 @@ impl PerType {
         Self { rules, protocol, open, streams: Vec::new(), turn: 0, received, taken }
     }
 
-    /// The next thing that happens on any of them; `None` when the server ended one well. Meanwhile whatever `transmit` yields is
-    /// sent: it is told which types there is room for, and asked until it has nothing more for these. Dropping the future loses
-    /// nothing, so call this anew when there is more to send.
+    /// The next thing that happens on any of them; `None` when the server ended the last of them well. Meanwhile whatever `transmit`
+    /// yields is sent: it is told which types there is room for, and asked until it has nothing more for these. Dropping the future
+    /// loses nothing, so call this anew when there is more to send.
     ///
     /// # Errors
-    /// What the server, or the transport, ended one of them with; for a method that the server does not have, when it has had none so
-    /// far. Where that is no gRPC the source is [`NotGrpc`](super::NotGrpc).
+    /// What the server, or the transport, ended the last of them with. Where that is no gRPC the source is
+    /// [`NotGrpc`](super::NotGrpc).
     pub async fn next(
         &mut self,
         mut transmit: impl FnMut(&mut dyn FnMut(&TypeUrl) -> bool) -> Option<(TypeUrl, Bytes)>,
@@ -118,20 +126,30 @@ impl PerType {
             while let Some((of, request)) = transmit(&mut |of| self.has_room(of)) {
                 self.send(of, request)?;
             }
-            if let Some(event) = self.unimplemented()? {
-                return Ok(Some(event));
-            }
+            let starves_at = self.starves_at();
             let Self { taken, streams, turn, .. } = self;
-            tokio::select! {
+            let (at, end) = tokio::select! {
                 biased;
-                () = taken.notified() => {}
-                happened = std::future::poll_fn(|cx| poll_next(streams, turn, cx)) => {
-                    if let Some(happened) = happened {
-                        return happened;
-                    }
-                }
-            }
+                () = taken.notified() => continue,
+                (at, happened) = std::future::poll_fn(|cx| poll_next(streams, turn, cx)) => match happened {
+                    Ok(Some(event)) => return Ok(Some(event)),
+                    Ok(None) => (at, None),
+                    Err(status) => (at, Some(status)),
+                },
+                at = starved(starves_at) => (at, Some(Status::resource_exhausted(NO_STREAM))),
+            };
+            let over = self.streams.remove(at);
+            return match end {
+                end if !self.streams.is_empty() => Ok(Some(over.ended(end))),
+                None => Ok(None),
+                Some(status) => Err(status),
+            };
         }
+    }
+
+    /// Closes the stream of a type. The next request for it opens another.
+    pub fn close(&mut self, of: &TypeUrl) {
+        self.streams.retain(|stream| stream.type_url != *of);
     }
 
     /// When bytes of a response came in last on any of them, be it whole or not, by tokio's clock. It is noted while
@@ -141,88 +159,83 @@ impl PerType {
     }
 
     fn has_room(&self, of: &TypeUrl) -> bool {
-        self.streams.iter().find(|stream| stream.type_url == *of).is_none_or(OfType::has_room)
+        self.streams.iter().find(|stream| stream.type_url == *of).is_none_or(|stream| stream.exchange.has_room())
     }
 
     fn send(&mut self, of: TypeUrl, request: Bytes) -> Result<(), Status> {
         if let Some(stream) = self.streams.iter().find(|stream| stream.type_url == of) {
-            stream.send(request);
+            stream.exchange.send(request);
             return Ok(());
         }
         let service = self.rules.service_of(&of);
         let service = service.ok_or_else(|| Status::internal(format!("there is no method for {of}")))?;
         let exchange = (self.open)(service.method(self.protocol));
-        let stream = OfType { type_url: of, exchange: Ok(exchange), told: false, opened: false };
-        stream.send(request);
+        let waits_until = tokio::time::Instant::now().checked_add(PATIENCE);
+        let stream = OfType { type_url: of, exchange, opened: false, waits_until };
+        stream.exchange.send(request);
         self.streams.push(stream);
         Ok(())
     }
 
-    /// A method that the server does not have. That is a word about one type once it has answered another: who has none of them may be
-    /// no server of this kind.
-    fn unimplemented(&mut self) -> Result<Option<TypeEvent>, Status> {
-        if self.streams.iter().any(|stream| stream.opened && stream.exchange.is_ok()) {
-            return Ok(self.streams.iter_mut().find_map(OfType::tell));
+    /// The first that the connection has no stream for, while it has one for others: it would wait unseen for one of these to end.
+    fn starves_at(&mut self) -> Option<(usize, tokio::time::Instant)> {
+        for stream in &mut self.streams {
+            stream.waits_until = stream.waits_until.filter(|_| !stream.opened && !stream.exchange.has_room());
         }
-        let mut whys = self.streams.iter().map(|stream| stream.exchange.as_ref().err());
-        match whys.next_back().flatten() {
-            Some(why) if whys.all(|why| why.is_some()) => Err(why.clone()),
-            _ => Ok(None),
-        }
+        let bears_any = self.streams.iter().any(|stream| stream.waits_until.is_none());
+        let waiting = self.streams.iter().enumerate().filter_map(|(at, stream)| Some((at, stream.waits_until?)));
+        waiting.filter(|_| bears_any).min_by_key(|(_, until)| *until)
     }
 }
 
-/// `None`: one has no method.
+/// Why there is no stream for a type.
+const NO_STREAM: &str = "the connection has no room for a stream of this type beside those of others";
+
+async fn starved(next: Option<(usize, tokio::time::Instant)>) -> usize {
+    let Some((at, until)) = next else { return std::future::pending().await };
+    tokio::time::sleep_until(until).await;
+    at
+}
+
+/// What happened, and on which one.
 fn poll_next(
     streams: &mut [OfType],
     turn: &mut usize,
     cx: &mut Context<'_>,
-) -> Poll<Option<Result<Option<TypeEvent>, Status>>> {
+) -> Poll<(usize, Result<Option<TypeEvent>, Status>)> {
     let (before, from) = streams.split_at_mut((*turn).min(streams.len()));
-    let from_turn = from.iter_mut().zip(*turn..);
-    for (stream, at) in from_turn.chain(before.iter_mut().zip(0..)) {
+    let first = before.len();
+    for (stream, at) in from.iter_mut().zip(first..).chain(before.iter_mut().zip(0..)) {
         if let Poll::Ready(happened) = stream.poll_next(cx) {
             *turn = at + 1;
-            return Poll::Ready(happened);
+            return Poll::Ready((at, happened));
         }
     }
     Poll::Pending
 }
 
 impl OfType {
-    fn has_room(&self) -> bool {
-        self.exchange.as_ref().is_ok_and(Exchange::has_room)
-    }
-
-    fn send(&self, request: Bytes) {
-        if let Ok(exchange) = &self.exchange {
-            exchange.send(request);
-        }
-    }
-
-    /// That there is no such method, once.
-    fn tell(&mut self) -> Option<TypeEvent> {
-        let why = self.exchange.as_ref().err().filter(|_| !std::mem::replace(&mut self.told, true))?;
-        Some(TypeEvent::Unimplemented(self.type_url.clone(), why.clone()))
-    }
-
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Option<TypeEvent>, Status>>> {
-        let Ok(exchange) = &mut self.exchange else { return Poll::Pending };
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<TypeEvent>, Status>> {
         let happened = if self.opened {
-            let message = ready!(exchange.poll_next(cx));
+            let message = ready!(self.exchange.poll_next(cx));
             message.map(|message| message.map(|message| TypeEvent::Message(self.type_url.clone(), message)))
         } else {
-            ready!(exchange.poll_metadata(cx)).map(|metadata| Some(TypeEvent::Opened(metadata)))
+            let metadata = ready!(self.exchange.poll_metadata(cx));
+            self.opened |= metadata.is_ok();
+            metadata.map(|metadata| Some(TypeEvent::Opened(metadata)))
         };
-        match happened {
-            Err(status) if status.code() == Code::Unimplemented => {
-                self.exchange = Err(status);
-                return Poll::Ready(None);
+        Poll::Ready(happened)
+    }
+
+    /// It is over. A method that has answered is there, and who speaks no gRPC says nothing of methods.
+    fn ended(self, end: Option<Status>) -> TypeEvent {
+        let speaks_grpc = |status: &Status| status.source().is_none_or(|source| !source.is::<NotGrpc>());
+        match end {
+            Some(status) if status.code() == Code::Unimplemented && !self.opened && speaks_grpc(&status) => {
+                TypeEvent::Unimplemented(self.type_url, status)
             }
-            Ok(_) => self.opened = true,
-            Err(_) => {}
+            end => TypeEvent::Ended(self.type_url, end),
         }
-        Poll::Ready(Some(happened))
     }
 }
 

@@ -121,23 +121,38 @@ impl Call {
         body.get_or_insert_with(|| respond(to.take().unwrap())).send_data(framed, false).unwrap();
     }
 
+    /// After it was opened, if it was.
+    fn trails(mut self, code: &str) {
+        let trailers = [("grpc-status".parse().unwrap(), code.parse().unwrap())];
+        self.body.take().unwrap().send_trailers(trailers.into_iter().collect()).unwrap();
+    }
+
     fn ends(mut self, code: &str) {
+        if self.body.is_some() {
+            return self.trails(code);
+        }
         let response = Response::builder().header("content-type", "application/grpc").header("grpc-status", code);
         self.to.take().unwrap().send_response(response.body(()).unwrap(), true).unwrap();
     }
 }
 
 /// The streams of a connection, by what their methods are called.
-struct Origin(mpsc::UnboundedReceiver<Call>);
+struct Origin(mpsc::UnboundedReceiver<Call>, AbortHandle);
 
 impl Origin {
-    async fn accept(connections: &mut mpsc::UnboundedReceiver<DuplexStream>) -> Self {
+    async fn accept(connections: &mut Connections) -> Self {
+        Self::accept_most(connections, 100).await
+    }
+
+    /// So many streams at a time.
+    async fn accept_most(connections: &mut Connections, most: u32) -> Self {
         // What one stream is not read of is not all that there is room for.
         let mut server = h2::server::Builder::new();
-        let handshake = server.initial_connection_window_size(1 << 20).handshake(connections.recv().await.unwrap());
+        server.initial_connection_window_size(1 << 20).max_concurrent_streams(most);
+        let handshake = server.handshake(connections.recv().await.unwrap());
         let mut connection = handshake.await.unwrap();
         let (calls, called) = mpsc::unbounded_channel();
-        tokio::spawn(async move {
+        let serving = tokio::spawn(async move {
             while let Some(Ok((request, to))) = connection.accept().await {
                 let (head, requests) = request.into_parts();
                 let path = head.uri.path().to_owned();
@@ -145,7 +160,7 @@ impl Origin {
                 let _ = calls.send(Call { path, who, requests, read: Vec::new(), to: Some(to), body: None });
             }
         });
-        Self(called)
+        Self(called, serving.abort_handle())
     }
 
     async fn calls(&mut self, number: usize) -> BTreeMap<String, Call> {
@@ -161,10 +176,19 @@ impl Origin {
 type Connections = mpsc::UnboundedReceiver<DuplexStream>;
 
 fn wanting(protocol: Protocol, wants: &[(&'static str, &[&str])]) -> (Connections, mpsc::UnboundedReceiver<Told>) {
+    wanting_at(Backoff::new(Duration::from_secs(1), Duration::from_secs(1)), protocol, wants)
+}
+
+fn wanting_at(
+    backoff: Backoff,
+    protocol: Protocol,
+    wants: &[(&'static str, &[&str])],
+) -> (Connections, mpsc::UnboundedReceiver<Told>) {
     let (told, tells) = mpsc::unbounded_channel();
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let wants = wants.iter().map(|(of, all)| (*of, names(all))).collect();
-    let endpoint = endpoint().with_protocol(protocol).with_per_type_methods().with_encoded_node(encoded_node("n"));
+    let endpoint = endpoint().with_backoff(backoff).with_protocol(protocol);
+    let endpoint = endpoint.with_per_type_methods().with_encoded_node(encoded_node("n"));
     (run_at(endpoint, Wants { wants, told }), tells)
 }
 
@@ -208,7 +232,7 @@ async fn rule_001_each_type_is_asked_for_by_its_own_method_on_one_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_one_ends_all_are_opened_again() {
+async fn one_that_ends_is_opened_again_alone() {
     for protocol in BOTH {
         let (mut connections, mut told) = wanting(protocol, &[(CDS, &["a"]), (EDS, &["b"])]);
         let mut origin = Origin::accept(&mut connections).await;
@@ -216,35 +240,168 @@ async fn when_one_ends_all_are_opened_again() {
         let mut calls = origin.calls(2).await;
         let mut kept = calls.remove(clusters).unwrap();
         kept.asked(protocol).await;
-        calls.remove(endpoints).unwrap().ends("14");
-        let Told::Ended(Some(error)) = told.recv().await.unwrap() else { panic!("it ended") };
-        assert!(error.starts_with("Unavailable"), "{error}");
-        assert!(kept.requests.data().await.is_none_or(|data| data.is_err()), "the other is over, too");
+        kept.says(protocol, CDS, "n1", "a");
+        assert_eq!(told.recv().await.unwrap(), update(CDS, &["a"], &[]));
+        kept.asked(protocol).await;
+        let mut ended = calls.remove(endpoints).unwrap();
+        // Before it was answered, and in the middle, with what would be no method at the start.
+        for (nonce, name) in [("n2", "b"), ("n3", "c")] {
+            ended.ends("14");
+            ended = origin.calls(1).await.remove(endpoints).unwrap();
+            assert!(ended.asked(protocol).await.node, "{protocol:?}");
+            ended.says(protocol, EDS, nonce, name);
+            let answered = told.recv().await.unwrap();
+            assert!(matches!(&answered, Told::Update(of, _, errors) if of == EDS && errors.is_empty()), "{answered:?}");
+            ended.asked(protocol).await;
+            ended.trails("12");
+            ended = origin.calls(1).await.remove(endpoints).unwrap();
+        }
+        pass(5).await;
+        assert!(told.try_recv().is_err(), "{protocol:?}: nothing is told of it");
+        kept.says(protocol, CDS, "n4", "d");
+        assert!(matches!(told.recv().await.unwrap(), Told::Update(of, _, _) if of == CDS));
+        assert!(connections.try_recv().is_err());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_last_ends_or_the_connection_all_are_opened_again() {
+    for protocol in BOTH {
+        for connection_is_lost in [false, true] {
+            let (mut connections, mut told) = wanting(protocol, &[(CDS, &["a"]), (EDS, &["b"])]);
+            let mut origin = Origin::accept(&mut connections).await;
+            let calls = origin.calls(2).await;
+            let expected = if connection_is_lost {
+                origin.1.abort();
+                ""
+            } else {
+                calls.into_values().for_each(|call| call.ends("14"));
+                "Unavailable"
+            };
+            let ended = told.recv().await.unwrap();
+            assert!(matches!(&ended, Told::Ended(Some(why)) if why.contains(expected)), "{ended:?}");
+            let mut origin = Origin::accept(&mut connections).await;
+            for call in origin.calls(2).await.values_mut() {
+                assert!(call.asked(protocol).await.node, "{protocol:?}");
+            }
+            assert!(told.try_recv().is_err());
+        }
+    }
+}
+
+/// Who is not allowed one type, say.
+#[tokio::test(start_paused = true)]
+async fn a_type_that_always_fails_is_tried_ever_later_and_costs_the_others_nothing() {
+    for protocol in BOTH {
+        let (mut connections, mut told) = wanting_at(Backoff::default(), protocol, &[(CDS, &["a"]), (EDS, &["b"])]);
         let mut origin = Origin::accept(&mut connections).await;
-        for call in origin.calls(2).await.values_mut() {
-            assert!(call.asked(protocol).await.node, "{protocol:?}");
+        let [clusters, endpoints] = methods(protocol);
+        let mut calls = origin.calls(2).await;
+        let mut kept = calls.remove(clusters).unwrap();
+        kept.asked(protocol).await;
+        kept.says(protocol, CDS, "n1", "a");
+        assert_eq!(told.recv().await.unwrap(), update(CDS, &["a"], &[]));
+        calls.remove(endpoints).unwrap().ends("7");
+        let (until, mut tries) = (now() + Duration::from_secs(300), 0);
+        while let Ok(call) = tokio::time::timeout_at(until.into(), origin.0.recv()).await {
+            let call = call.unwrap();
+            assert!(call.path.ends_with(endpoints), "{}", call.path);
+            call.ends("7");
+            tries += 1;
+        }
+        assert!((5..60).contains(&tries), "{tries}");
+        // It passes: nothing is gone for it.
+        assert_eq!(told.recv().await.unwrap(), update(EDS, &[], &[("b", 14)]));
+        assert!(told.try_recv().is_err() && connections.try_recv().is_err(), "{protocol:?}: once");
+    }
+}
+
+/// A moment without a route, as a proxy has it, or without the method.
+#[tokio::test(start_paused = true)]
+async fn a_method_that_is_there_after_a_while_is_asked_again() {
+    for protocol in BOTH {
+        for status in [404, 200] {
+            let (mut connections, mut told) = wanting(protocol, &[(CDS, &["a"]), (EDS, &["b"])]);
+            let mut origin = Origin::accept(&mut connections).await;
+            let [clusters, endpoints] = methods(protocol);
+            let mut calls = origin.calls(2).await;
+            let kept = calls.get_mut(clusters).unwrap();
+            kept.asked(protocol).await;
+            kept.says(protocol, CDS, "n1", "a");
+            assert_eq!(told.recv().await.unwrap(), update(CDS, &["a"], &[]));
+            let mut call = calls.remove(endpoints).unwrap();
+            let mut response = Response::builder().status(status);
+            if status == 200 {
+                response = response.header("content-type", "application/grpc").header("grpc-status", "12");
+            }
+            call.to.take().unwrap().send_response(response.body(()).unwrap(), true).unwrap();
+            if status == 200 {
+                assert_eq!(told.recv().await.unwrap(), update(EDS, &[], &[("b", 12)]));
+            }
+            let mut again = origin.calls(1).await.remove(endpoints).unwrap();
+            again.asked(protocol).await;
+            again.says(protocol, EDS, "n2", "b");
+            // Of who speaks no gRPC nothing was told.
+            assert_eq!(told.recv().await.unwrap(), update(EDS, &["b"], &[]), "{protocol:?}: {status}");
+            assert!(connections.try_recv().is_err());
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_method_that_the_origin_has_not_is_an_error_of_its_names_while_it_has_others() {
+async fn a_method_that_the_origin_has_not_is_an_error_of_its_names_and_no_absence() {
+    for protocol in BOTH {
+        for others_answer in [true, false] {
+            let (mut connections, mut told) = wanting(protocol, &[(CDS, &["a"]), (EDS, &["b"])]);
+            let mut origin = Origin::accept(&mut connections).await;
+            let [clusters, endpoints] = methods(protocol);
+            let mut calls = origin.calls(2).await;
+            let clusters = calls.get_mut(clusters).unwrap();
+            clusters.asked(protocol).await;
+            if others_answer {
+                clusters.says(protocol, CDS, "n1", "a");
+                assert_eq!(told.recv().await.unwrap(), update(CDS, &["a"], &[]));
+                assert_eq!(clusters.asked(protocol).await.nonce, "n1");
+            }
+            calls.remove(endpoints).unwrap().ends("12");
+            let (start, until) = (now(), now() + Duration::from_secs(120));
+            let mut of_endpoints = Vec::new();
+            loop {
+                tokio::select! {
+                    call = origin.0.recv() => call.unwrap().ends("12"),
+                    update = told.recv() => match update.unwrap() {
+                        Told::Update(of, _, _) if of == CDS => {}
+                        update => of_endpoints.push((now() - start, update)),
+                    },
+                    () = tokio::time::sleep_until(until.into()) => break,
+                }
+            }
+            let [(after, only)] = &*of_endpoints else { panic!("{protocol:?}: {of_endpoints:?}") };
+            assert_eq!(*only, update(EDS, &[], &[("b", 12)]));
+            // It may have none, so long as none answers.
+            assert_eq!(after.as_secs() < 1, others_answer, "{after:?}");
+        }
+    }
+}
+
+/// A request for it would wait in the transport for ever.
+#[tokio::test(start_paused = true)]
+async fn a_type_that_the_connection_has_no_stream_for_fails_and_is_not_absent() {
     for protocol in BOTH {
         let (mut connections, mut told) = wanting(protocol, &[(CDS, &["a"]), (EDS, &["b"])]);
-        let mut origin = Origin::accept(&mut connections).await;
-        let [clusters, endpoints] = methods(protocol);
-        let mut calls = origin.calls(2).await;
-        calls.remove(endpoints).unwrap().ends("12");
-        pass(5).await;
-        assert!(told.try_recv().is_err(), "it may have none");
-        let clusters = calls.get_mut(clusters).unwrap();
-        clusters.asked(protocol).await;
-        clusters.says(protocol, CDS, "n1", "a");
-        assert_eq!(told.recv().await.unwrap(), update(EDS, &[], &[("b", 12)]));
-        assert_eq!(told.recv().await.unwrap(), update(CDS, &["a"], &[]));
-        assert_eq!(clusters.asked(protocol).await.nonce, "n1");
-        pass(60).await;
-        assert!(told.try_recv().is_err(), "{protocol:?}: nothing is gone, and nothing has ended");
+        let mut origin = Origin::accept_most(&mut connections, 1).await;
+        let (method, mut call) = origin.calls(1).await.pop_first().unwrap();
+        let is_clusters = methods(protocol)[0] == method;
+        let ((of, name), (other, lacks)) = if is_clusters { ((CDS, "a"), (EDS, "b")) } else { ((EDS, "b"), (CDS, "a")) };
+        call.asked(protocol).await;
+        call.says(protocol, of, "n1", name);
+        assert_eq!(told.recv().await.unwrap(), update(of, &[name], &[]));
+        pass(120).await;
+        assert_eq!(told.try_recv().ok(), Some(update(other, &[], &[(lacks, 14)])), "{protocol:?}");
+        assert!(told.try_recv().is_err());
+        // Once there is a place, it is asked for.
+        call.ends("14");
+        assert_eq!(origin.calls(1).await.len(), 1);
     }
 }
 
