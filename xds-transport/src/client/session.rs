@@ -113,13 +113,11 @@ impl Session {
         either!(self, session => session.disconnected());
     }
 
-    /// These errors were told though no response said so: of what comes as it was they are over, and what answers a collection is news.
+    /// These errors were told though no response said so: of what comes as it was they are over.
     pub(crate) fn failed(&mut self, errors: &[(ResourceName, ResourceError)]) {
         let common = self.common_mut();
         for (name, _) in errors {
-            let interest = Interest::from(name.clone());
-            common.wanted.take_back_answer(&interest);
-            if interest != Interest::Wildcard {
+            if Interest::from(name.clone()) != Interest::Wildcard {
                 common.failed.insert(name.clone());
             }
         }

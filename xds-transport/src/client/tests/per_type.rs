@@ -238,7 +238,8 @@ fn rule_118_the_error_of_a_refused_type_is_over_with_what_comes_back_as_it_was()
         if protocol == Protocol::Delta {
             // To a version the origin might say nothing.
             let request = DeltaDiscoveryRequest::decode(request).unwrap();
-            let versions: Vec<_> = request.initial_resource_versions.iter().map(|entry| entry.contains(&b'1')).collect();
+            let versions: Vec<_> =
+                request.initial_resource_versions.iter().map(|entry| entry.contains(&b'1')).collect();
             assert_eq!(versions, [false]);
         }
         receive(&mut client, EDS, EDS, "n1");

@@ -137,7 +137,8 @@ impl Call {
 }
 
 /// The streams of a connection, by what their methods are called.
-struct Origin(mpsc::UnboundedReceiver<Call>, AbortHandle);
+/// With it goes their connection; and one that takes no more of them, if it is told.
+struct Origin(mpsc::UnboundedReceiver<Call>, AbortHandle, Arc<Notify>);
 
 impl Origin {
     async fn accept(connections: &mut Connections) -> Self {
@@ -152,15 +153,25 @@ impl Origin {
         let handshake = server.handshake(connections.recv().await.unwrap());
         let mut connection = handshake.await.unwrap();
         let (calls, called) = mpsc::unbounded_channel();
+        let leaves = Arc::new(Notify::new());
+        let tell = leaves.clone();
         let serving = tokio::spawn(async move {
-            while let Some(Ok((request, to))) = connection.accept().await {
+            loop {
+                let accepted = tokio::select! {
+                    accepted = connection.accept() => accepted,
+                    () = tell.notified() => {
+                        connection.graceful_shutdown();
+                        continue;
+                    }
+                };
+                let Some(Ok((request, to))) = accepted else { break };
                 let (head, requests) = request.into_parts();
                 let path = head.uri.path().to_owned();
                 let who = head.headers.get("x-who").map(|who| who.to_str().unwrap().to_owned()).unwrap_or_default();
                 let _ = calls.send(Call { path, who, requests, read: Vec::new(), to: Some(to), body: None });
             }
         });
-        Self(called, serving.abort_handle())
+        Self(called, serving.abort_handle(), leaves)
     }
 
     async fn calls(&mut self, number: usize) -> BTreeMap<String, Call> {
@@ -289,6 +300,49 @@ async fn when_the_last_ends_or_the_connection_all_are_opened_again() {
     }
 }
 
+/// What was opened there anew would be over at once.
+#[tokio::test(start_paused = true)]
+async fn one_that_ends_on_a_connection_that_takes_no_more_ends_them_all() {
+    for protocol in BOTH {
+        let (mut connections, mut told) = wanting(protocol, &[(CDS, &["a"]), (EDS, &["b"])]);
+        let mut origin = Origin::accept(&mut connections).await;
+        let [clusters, endpoints] = methods(protocol);
+        let mut calls = origin.calls(2).await;
+        let kept = calls.get_mut(clusters).unwrap();
+        kept.asked(protocol).await;
+        kept.says(protocol, CDS, "n1", "a");
+        assert_eq!(told.recv().await.unwrap(), update(CDS, &["a"], &[]));
+        origin.2.notify_one();
+        pass(1).await;
+        assert!(told.try_recv().is_err() && connections.try_recv().is_err(), "they go on there");
+        calls.remove(endpoints).unwrap().ends("14");
+        let over = tokio::time::timeout(Duration::from_secs(60), told.recv()).await;
+        assert_eq!(over.expect("all are over").unwrap(), Told::Ended(None), "{protocol:?}");
+        let mut origin = Origin::accept(&mut connections).await;
+        assert_eq!(origin.calls(2).await.len(), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_brings_another_type_is_closed_and_its_type_asked_again() {
+    for protocol in BOTH {
+        let (mut connections, mut told) = wanting(protocol, &[(CDS, &["a"]), (EDS, &["b"])]);
+        let mut origin = Origin::accept(&mut connections).await;
+        let [_, endpoints] = methods(protocol);
+        let mut calls = origin.calls(2).await;
+        let mut wrong = calls.remove(endpoints).unwrap();
+        wrong.asked(protocol).await;
+        wrong.says(protocol, CDS, "n1", "a");
+        assert_eq!(told.recv().await.unwrap(), update(EDS, &[], &[("b", 13)]));
+        let again = tokio::time::timeout(Duration::from_secs(60), origin.calls(1)).await.expect("another stream");
+        let mut again = again.into_values().next().unwrap();
+        again.asked(protocol).await;
+        again.says(protocol, EDS, "n2", "b");
+        assert_eq!(told.recv().await.unwrap(), update(EDS, &["b"], &[]), "{protocol:?}");
+        assert!(wrong.requests.data().await.is_none_or(|data| data.is_err()));
+    }
+}
+
 /// Who is not allowed one type, say.
 #[tokio::test(start_paused = true)]
 async fn a_type_that_always_fails_is_tried_ever_later_and_costs_the_others_nothing() {
@@ -392,7 +446,8 @@ async fn a_type_that_the_connection_has_no_stream_for_fails_and_is_not_absent() 
         let mut origin = Origin::accept_most(&mut connections, 1).await;
         let (method, mut call) = origin.calls(1).await.pop_first().unwrap();
         let is_clusters = methods(protocol)[0] == method;
-        let ((of, name), (other, lacks)) = if is_clusters { ((CDS, "a"), (EDS, "b")) } else { ((EDS, "b"), (CDS, "a")) };
+        let ((of, name), (other, lacks)) =
+            if is_clusters { ((CDS, "a"), (EDS, "b")) } else { ((EDS, "b"), (CDS, "a")) };
         call.asked(protocol).await;
         call.says(protocol, of, "n1", name);
         assert_eq!(told.recv().await.unwrap(), update(of, &[name], &[]));
