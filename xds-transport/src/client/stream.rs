@@ -205,18 +205,7 @@ impl Stream {
                 session.subscribe(interest);
                 self.tell_if_refused(type_url, asked_apart);
             }
-            Command::Unsubscribe(type_url, interest) => {
-                let key = (self.rules.of(&type_url).rank, type_url);
-                let Some(session) = self.sessions.get_mut(&key) else { return };
-                let interest = normal(interest);
-                session.unsubscribe(&interest);
-                for Event::Update(update) in &mut self.events {
-                    if update.type_url == key.1 {
-                        session.leave_out_what_was_left(update);
-                    }
-                }
-                self.forget_refused(&key.1, &interest);
-            }
+            Command::Unsubscribe(type_url, interest) => self.unsubscribe(type_url, interest),
             Command::Undecided(type_url, names) => {
                 if let Some(session) = self.session(type_url) {
                     session.undecided(names);
@@ -336,6 +325,19 @@ impl Stream {
     pub(super) fn session(&mut self, type_url: TypeUrl) -> Option<&mut Session> {
         let rank = self.rules.of(&type_url).rank;
         self.sessions.get_mut(&(rank, type_url))
+    }
+
+    fn unsubscribe(&mut self, type_url: TypeUrl, interest: Interest) {
+        let key = (self.rules.of(&type_url).rank, type_url);
+        let Some(session) = self.sessions.get_mut(&key) else { return };
+        let interest = normal(interest);
+        session.unsubscribe(&interest);
+        for Event::Update(update) in &mut self.events {
+            if update.type_url == key.1 {
+                session.leave_out_what_was_left(update);
+            }
+        }
+        self.forget_refused(&key.1, &interest);
     }
 
     /// Rule 2: an origin that is asked over SotW could send such a type, but never say that something of it is gone.
