@@ -101,7 +101,7 @@ mod tests {
             assert!(apart.waits(&of) && apart.take_due(now).is_empty());
             // What comes late is no answer of the next stream.
             apart.answered(&of);
-            assert_eq!(apart.take_due(retry_at), [of.clone()]);
+            assert_eq!(apart.take_due(retry_at), std::slice::from_ref(&of));
             assert!(!apart.waits(&of) && apart.poll_timeout().is_none());
             if answered {
                 apart.answered(&of);
