@@ -75,7 +75,8 @@ async fn handle<S: Source + Send + 'static>(
     while let Some(long) = unread.handle_quickly(state, taken)? {
         // It may wait for others.
         keep(unfinished, long.len() + unread.buffer.len(), state)?;
-        state.handle_apart(long, unfinished.client()).await?;
+        // Who reads no such request has no room for it.
+        Box::pin(state.handle_apart(long, unfinished.client())).await?;
     }
     keep(unfinished, unread.buffer.len(), state)
 }
