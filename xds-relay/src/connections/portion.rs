@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// So many frames, and so many bytes, are a turn.
 const FRAMES: usize = 64;
 const BYTES: usize = 64 << 10;
-/// What is read at once goes from the first of these to the second where frames are long. In shorter ones than the third, on
+/// What is read at once is the second of these at first, and goes there from the first again where frames are long. In shorter ones than the third, on
 /// average, is no more than the first, as more than a turn has may come with it.
 const LEAST: usize = 2 << 10;
 const MOST: usize = 32 << 10;

@@ -63,6 +63,7 @@ mod several_servers;
 mod shared_known;
 mod shared_known_histories;
 mod sharing;
+mod shortest;
 mod speakers;
 mod stores;
 mod streams;

@@ -16,6 +16,7 @@ use faults::Fault;
 
 use crate::random::Random;
 use crate::refused::errors;
+use crate::shortest::shortest;
 use crate::support::{CLUSTERS, Chain, DELTA, Hearer, Protocol, SECOND, SOTW};
 
 /// How many seeds the gate runs.
@@ -64,19 +65,10 @@ impl History {
         Self { hops, steps }
     }
 
-    /// The shortest history that still fails, by leaving out steps one by one.
+    /// The shortest that still fails.
     fn shrunk(&self, fails: impl Fn(&Self) -> bool) -> Self {
-        let (mut least, mut at) = (self.clone(), 0);
-        while at < least.steps.len() {
-            let mut shorter = least.clone();
-            shorter.steps.remove(at);
-            if fails(&shorter) {
-                least = shorter;
-            } else {
-                at += 1;
-            }
-        }
-        least
+        let hops = self.hops;
+        Self { hops, steps: shortest(&self.steps, |steps| fails(&Self { hops, steps: steps.to_vec() })) }
     }
 }
 

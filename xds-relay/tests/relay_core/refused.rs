@@ -20,6 +20,18 @@ fn cases() -> impl Iterator<Item = ([Protocol; 2], Protocol, &'static str, &'sta
     })
 }
 
+/// What is asked for is refused: a client of the first relay asks for a name of it, and one of the second for all.
+fn refused(hops: &[Protocol], protocol: Protocol, (asked, member): (&str, &str)) -> (Chain, [usize; 2]) {
+    let mut chain = Chain::new(hops, "share_by: [cluster]");
+    chain.world.fail(0, CLUSTERS, asked, 7, "ask by name");
+    let clients = [(0, "named", member), (1, "first", asked)].map(|(relay, node, wanted)| {
+        let client = chain.client(relay, protocol, node);
+        chain.world.subscribe(client, CLUSTERS, &[wanted]);
+        client
+    });
+    (chain, clients)
+}
+
 /// The errors that a client was told since this was asked last.
 pub(crate) fn errors(chain: &mut Chain, client: usize, protocol: Protocol) -> Vec<String> {
     let responses = std::mem::take(&mut chain.world.clients[client].chunks);
@@ -84,12 +96,7 @@ fn what_clients_hold_of_what_is_refused_from_now_on_stays() {
 #[test]
 fn what_others_ask_for_by_name_is_no_answer_of_what_is_refused() {
     for (hops, protocol, asked, member) in cases() {
-        let mut chain = Chain::new(&hops, "share_by: [cluster]");
-        chain.world.fail(0, CLUSTERS, asked, 7, "ask by name");
-        let named = chain.client(0, protocol, "named");
-        chain.world.subscribe(named, CLUSTERS, &[member]);
-        let first = chain.client(1, protocol, "first");
-        chain.world.subscribe(first, CLUSTERS, &[asked]);
+        let (mut chain, [named, first]) = refused(&hops, protocol, (asked, member));
         chain.world.advance(LONG * SECOND);
         for version in ["1", "2"] {
             chain.world.put(0, CLUSTERS, member, version);
@@ -173,12 +180,7 @@ fn what_was_refused_before_a_stream_ended_is_told_so_no_more_once_something_come
 #[test]
 fn what_is_refused_in_other_words_while_a_relay_is_away_is_refused_to_all_behind_it() {
     for (hops, protocol, asked, member) in cases() {
-        let mut chain = Chain::new(&hops, "share_by: [cluster]");
-        chain.world.fail(0, CLUSTERS, asked, 7, "ask by name");
-        let named = chain.client(0, protocol, "named");
-        chain.world.subscribe(named, CLUSTERS, &[member]);
-        let first = chain.client(1, protocol, "first");
-        chain.world.subscribe(first, CLUSTERS, &[asked]);
+        let (mut chain, [named, first]) = refused(&hops, protocol, (asked, member));
         chain.world.put(0, CLUSTERS, member, "1");
         chain.world.advance(LONG * SECOND);
         chain.kill(0);

@@ -1,6 +1,7 @@
 //! What happens in a history: drawn from its seed before it runs, so that steps can be left out.
 
 use crate::random::Random;
+use crate::shortest::shortest;
 
 pub(crate) const RELAYS: usize = 2;
 /// Of the relays' own stream, and of a node group's.
@@ -45,20 +46,9 @@ impl History {
         Self { steps }
     }
 
-    /// The shortest history that still fails, by leaving out steps one by one.
+    /// The shortest that still fails.
     pub(crate) fn shrunk(&self, fails: impl Fn(&Self) -> bool) -> Self {
-        let mut least = self.clone();
-        let mut at = 0;
-        while at < least.steps.len() {
-            let mut shorter = least.clone();
-            shorter.steps.remove(at);
-            if fails(&shorter) {
-                least = shorter;
-            } else {
-                at += 1;
-            }
-        }
-        least
+        Self { steps: shortest(&self.steps, |steps| fails(&Self { steps: steps.to_vec() })) }
     }
 }
 
