@@ -85,7 +85,7 @@ impl Serving {
                 let (serving, stopping) = (serving.clone(), stopping.clone());
                 // A task that moves what it awaits has room for it twice.
                 let place = seat.place();
-                let connection = Box::pin(async move { serving.connection(io, place, stopping).await });
+                let connection = Box::pin(serving.connection(io, place, stopping));
                 tokio::spawn(async move {
                     if let Err(error) = connection.await {
                         tracing::debug!("a connection failed: {error}");
@@ -101,7 +101,7 @@ impl Serving {
     }
 
     async fn connection<I: Connection>(
-        &self,
+        self: Arc<Self>,
         io: I,
         place: Place,
         stopping: watch::Receiver<bool>,
@@ -149,6 +149,24 @@ impl Serving {
         None
     }
 
+    /// What was said first, unless it is not said in time, or nothing is to be said any more.
+    async fn begin<I: AsyncRead + Unpin>(
+        &self,
+        io: I,
+        until: Instant,
+        place: &Place,
+        mut stopping: watch::Receiver<bool>,
+    ) -> io::Result<Option<Box<Begun<I>>>> {
+        tokio::select! {
+            begun = timeout_at(until, Begun::read(io)) => begun.unwrap_or_else(|_| {
+                (self.limited)("preface");
+                Ok(None)
+            }),
+            _ = stopping.wait_for(|stop| *stop) => Ok(None),
+            () = poll_fn(|cx| place.poll_leave(cx)) => Ok(None),
+        }
+    }
+
     /// HTTP on a connection that is as secure as it is to be; it is to begin in time.
     async fn speak<I>(
         &self,
@@ -163,24 +181,15 @@ impl Serving {
         let calls =
             Calls::new(self.limits.streams_per_connection, self.limited.clone(), self.open.clone(), place.clone());
         let of_one = OfOne::new(self.router.clone(), client, calls.clone());
-        let mut stop = pin!(async { drop(stopping.wait_for(|stop| *stop).await) });
-        let begun = tokio::select! {
-            begun = timeout_at(until, Begun::read(io)) => match begun {
-                Ok(begun) => begun?,
-                Err(_) => {
-                    (self.limited)("preface");
-                    return Ok(());
-                }
-            },
-            () = &mut stop => return Ok(()),
-            () = poll_fn(|cx| place.poll_leave(cx)) => return Ok(()),
-        };
-        let Some(io) = begun else { return Ok(()) };
+        // It is over soon, and so is its room.
+        let begun = Box::pin(self.begin(io, until, &place, stopping.clone()));
+        let Some(io) = begun.await? else { return Ok(()) };
         if self.tls.is_none() && io.is_tls() {
             tracing::warn!(
                 "a client speaks TLS, and is not understood: without `tls` clients are spoken to in clear text"
             );
         }
+        let mut stop = pin!(async { drop(stopping.wait_for(|stop| *stop).await) });
         let mut idle = pin!(async {
             tokio::select! {
                 () = calls.none_for(self.limits.first_request) => (self.limited)("first_request"),
@@ -207,7 +216,7 @@ impl Serving {
 
 /// HTTP/1 for an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
 async fn serve_http1<I>(
-    io: Begun<I>,
+    io: Box<Begun<I>>,
     calls: OfOne,
     stop: Pin<&mut impl Future<Output = ()>>,
     mut idle: Pin<&mut impl Future<Output = ()>>,

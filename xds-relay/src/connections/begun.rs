@@ -50,11 +50,12 @@ impl Heard {
 }
 
 impl<I: AsyncRead + Unpin> Begun<I> {
-    /// Reads until it is known whether this is HTTP/2. `None` if the connection is over before.
+    /// Reads until it is known whether this is HTTP/2. `None` if the connection is over before. It is boxed: those who pass it on
+    /// have room for it each.
     ///
     /// # Errors
     /// It breaks.
-    pub(super) async fn read(mut io: I) -> io::Result<Option<Self>> {
+    pub(super) async fn read(mut io: I) -> io::Result<Option<Box<Self>>> {
         let (mut first, mut came) = ([0; PREFACE.len()], 0);
         while PREFACE.starts_with(first.get(..came).unwrap_or_default()) {
             let Some(rest) = first.get_mut(came..).filter(|rest| !rest.is_empty()) else { break };
@@ -64,7 +65,7 @@ impl<I: AsyncRead + Unpin> Begun<I> {
             }
         }
         let portion = (first == *PREFACE).then(Portion::new);
-        Ok(Some(Self { io: io.take(0), first, came, read: 0, heard: Heard::default(), portion }))
+        Ok(Some(Box::new(Self { io: io.take(0), first, came, read: 0, heard: Heard::default(), portion })))
     }
 
     pub(super) fn is_http2(&self) -> bool {

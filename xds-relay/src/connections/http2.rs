@@ -56,7 +56,7 @@ pub(super) fn settings(limits: &Limits) -> Builder {
 /// # Errors
 /// The connection breaks, or the client breaks the protocol.
 pub(super) async fn serve<I, S>(
-    http2: &mut Connection<Begun<I>, Bytes>,
+    http2: &mut Connection<Box<Begun<I>>, Bytes>,
     mut calls: S,
     mut liveness: Liveness,
     mut stop: Pin<&mut impl Future<Output = ()>>,
