@@ -8,6 +8,7 @@ use xdstp_cache::{Along, Interest, Pull, Removals, Resource};
 use xdstp_uri::ResourceName;
 
 use crate::federation::part::Part;
+use crate::federation::scope::Standing;
 
 /// Of the parts of a subscriber that were moved to other scopes of the same names, until it was told all that is otherwise there.
 #[derive(Default)]
@@ -18,11 +19,14 @@ pub(crate) struct Moved {
     leaving: BTreeMap<ResourceName, Resource<Frame>>,
     /// The parts that have answered where they were before, by seat: that is no news.
     answered: BTreeSet<usize>,
+    /// Nothing can be told before more is known here.
+    waits: bool,
 }
 
 impl Moved {
     /// A part takes this along, and is told what there is by another one.
     pub(crate) fn goes_on(&mut self, before: &Part, along: &Along, now: &Part) {
+        self.waits = false;
         self.absent.extend(along.absent.iter().cloned());
         before.scope.visit(before.id, &mut |name, resource| {
             if along.held.binary_search_by(|held| held.name.cmp(name)).is_ok() {
@@ -76,13 +80,29 @@ impl Moved {
         }
     }
 
-    /// One of the names that the subscriber has and that are gone, once.
-    pub(crate) fn next_leaving(&mut self) -> Option<ResourceName> {
-        self.leaving.pop_first().map(|(name, _)| name)
+    /// One of the names that the subscriber has and that may be gone, once.
+    pub(crate) fn next_leaving(&mut self) -> Option<(ResourceName, Resource<Frame>)> {
+        self.leaving.pop_first()
+    }
+
+    /// Of these it is not known here whether they are gone. Nothing else `is_left` to be told.
+    pub(crate) fn wait_for(&mut self, unknown: BTreeMap<ResourceName, Resource<Frame>>, is_left: bool) {
+        self.waits = !unknown.is_empty() && !is_left;
+        self.leaving.extend(unknown);
+    }
+
+    /// Whether nothing can be told before more is known where it is served now.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits
     }
 
     /// What the subscriber has still of what is gone.
     pub(crate) fn leaving(&self) -> &BTreeMap<ResourceName, Resource<Frame>> {
         &self.leaving
     }
+}
+
+/// Whether one of these parts does not know yet what there is of a name: it is not filled, or its origin has not answered.
+pub(crate) fn is_unknown<'a>(mut parts: impl Iterator<Item = &'a Part>, name: &ResourceName) -> bool {
+    parts.any(|part| matches!(part.scope.standing(part.id, name), Standing::Unknown))
 }

@@ -8,6 +8,7 @@ use xdstp_uri::ResourceName;
 
 use super::Routes;
 use crate::federation::denied::Screen;
+use crate::federation::moved::is_unknown;
 use crate::federation::part::Part;
 use crate::federation::scope::stub::may_be_held;
 
@@ -75,7 +76,7 @@ impl Routes {
         of_parts.fold(Unanswered::default(), Unanswered::and)
     }
 
-    /// Visits what is gone, and may be told only later.
+    /// Visits what is gone, and may be told only later; and what may be gone, of which that is not known yet.
     pub(super) fn visit_leaving_all(
         &self,
         id: SubscriberId,
@@ -85,10 +86,11 @@ impl Routes {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return };
         let has_wildcard = self.client.is_limited() && subscriber.has_wildcard(&self.federation);
         let mut screen = Screen::of(&*self.client, &subscriber.type_url, has_wildcard);
-        let moved = subscriber.moved.as_ref().filter(|_| removals == Removals::Defer);
-        for (name, resource) in moved.iter().flat_map(|moved| moved.leaving()) {
+        for (name, resource) in subscriber.moved.iter().flat_map(|moved| moved.leaving()) {
             let is_wanted = subscriber.all_parts().any(|part| part.scope.covers(part.id, name));
-            let _ = is_wanted && visitor(name, resource);
+            let _ = is_wanted
+                && (removals == Removals::Defer || is_unknown(subscriber.all_parts(), name))
+                && visitor(name, resource);
         }
         for part in subscriber.all_parts() {
             let is_stub = |resource: &Resource<Frame>| part.scope.shared && resource.value.do_not_cache();

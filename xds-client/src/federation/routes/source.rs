@@ -301,7 +301,7 @@ impl Source for Routes {
             || subscriber.private_parts.iter().any(|part| part.scope.has_work(part.id))
             || !subscriber.contested.is_empty()
             || subscriber.denied.as_ref().is_some_and(|denied| denied.has_untold())
-            || subscriber.moved.is_some()
+            || subscriber.moved.as_ref().is_some_and(|moved| !moved.waits())
             || self.view.looks_anew.load(Ordering::Relaxed)
             || self.is_to_be_judged()
     }

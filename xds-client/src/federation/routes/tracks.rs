@@ -1,5 +1,6 @@
 //! Moving to where a client is served from now on.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,9 +9,10 @@ use xds_transport::Frame;
 use xdstp_cache::{Interest, Pull, Pulled, SubscriberId, TypeUrl};
 
 use super::{Routes, close_part};
+use crate::federation::moved::is_unknown;
 use crate::federation::part::Part;
 use crate::federation::scope::Scope;
-use crate::federation::subscriber::authority_of;
+use crate::federation::subscriber::{News, authority_of};
 
 impl Routes {
     /// Moves what is served from elsewhere by now, if that is to be looked at.
@@ -64,12 +66,20 @@ impl Routes {
         }
         part.scope.go_on(&subscriber.type_url, part.id, &along);
         subscriber.moved.get_or_insert_default().goes_on(&before, &along, &part);
+        // What was said to be gone, and is untold, this part has not said.
+        let untold = subscriber.contested.iter_mut().chain(&mut subscriber.unanswered);
+        for (name, news) in untold.filter(|(_, news)| **news == News::OwnGone) {
+            if part.scope.is_at(self.federation.place(name.authority())) {
+                *news = News::OtherGone;
+            }
+        }
         subscriber.parts.push(part);
         close_part(&self.view, &*self.client, subscriber, &before);
     }
 
-    /// All that the parts of a subscriber have to say was said: what they did not know to be gone is. Whatever a full state said
-    /// of it before, it may be told now.
+    /// All that the parts of a subscriber have to say was said: what they did not know to be gone is, once they know what there is: one
+    /// that is not filled, or whose origin has not answered, says nothing by what it lacks (rule 151). Whatever a full state said of it
+    /// before, it may be told now.
     pub(super) fn end_move(
         &mut self,
         id: SubscriberId,
@@ -78,15 +88,23 @@ impl Routes {
     ) {
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
         let Some(mut moved) = subscriber.moved.take() else { return };
-        while let Some(name) = moved.next_leaving() {
-            let covers = |part: &Part| part.scope.covers(part.id, &name);
+        let mut unknown = BTreeMap::new();
+        while let Some((name, resource)) = moved.next_leaving() {
+            // First: what is known later, the others see.
             let has = |part: &Part| part.scope.look_up(part.id, &name, &mut |_| {});
-            let is_gone = subscriber.all_parts().any(covers) && !subscriber.all_parts().any(has);
-            if is_gone && visitor(Pull::removed(&name)).is_break() {
+            let covers = |part: &Part| part.scope.covers(part.id, &name);
+            if is_unknown(subscriber.all_parts(), &name) {
+                unknown.insert(name, resource);
+            } else if !subscriber.all_parts().any(has)
+                && subscriber.all_parts().any(covers)
+                && visitor(Pull::removed(&name)).is_break()
+            {
                 pulled.more = true;
-                subscriber.moved = Some(moved);
-                return;
+                break;
             }
         }
+        let is_over = unknown.is_empty() && !pulled.more;
+        moved.wait_for(unknown, pulled.more);
+        subscriber.moved = Some(moved).filter(|_| !is_over);
     }
 }

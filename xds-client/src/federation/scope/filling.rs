@@ -141,7 +141,7 @@ impl Scope {
     }
 
     /// What is refused of that is returned.
-    fn put(
+    pub(in crate::federation) fn put(
         &self,
         resources: &[(TypeUrl, ResourceName, Resource<Frame>)],
         heard: Option<Instant>,

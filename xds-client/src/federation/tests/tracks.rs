@@ -21,6 +21,8 @@ type Content = [u8; NAMES.len()];
 struct Stable {
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
     content: Mutex<Vec<(TypeUrl, ResourceName, Resource<Frame>)>>,
+    /// It is being filled, and its scopes have so much of what they are to have.
+    is_behind: Mutex<Option<usize>>,
 }
 
 impl Stable {
@@ -33,7 +35,27 @@ impl Stable {
     fn fill(&self, scope: &Scope) {
         let is_own = |name: &ResourceName| name.authority() == scope.key.authority();
         let own: Vec<_> = lock(&self.content).iter().filter(|(_, name, _)| is_own(name)).cloned().collect();
-        scope.replace(&own, now());
+        match *lock(&self.is_behind) {
+            None => scope.replace(&own, now()),
+            Some(has) => assert!(scope.put(own.get(..has).unwrap_or(&own), None, now()).is_empty()),
+        }
+    }
+
+    /// Another one is in its place, which has so much of what it is to have.
+    fn begin(&self, has: usize) {
+        lock(&self.scopes).clear();
+        *lock(&self.is_behind) = Some(has);
+    }
+
+    /// It has all that it is to have.
+    fn catch_up(&self) {
+        *lock(&self.is_behind) = None;
+        let scopes: Vec<_> = lock(&self.scopes).values().cloned().collect();
+        scopes.iter().for_each(|scope| self.fill(scope));
+    }
+
+    fn is_filled(&self) -> bool {
+        lock(&self.is_behind).is_none()
     }
 
     fn scope(&self, of: &Scope) -> Arc<Scope> {
@@ -78,6 +100,9 @@ enum Step {
     Origin(Content),
     Stable(Content),
     Move,
+    /// All look where they are: there is another track in place of that one, and it has so much of what it is to have.
+    Begin(usize),
+    CatchUp,
     Want(usize),
     Leave(usize),
     /// With so many visits, and removals or not.
@@ -91,6 +116,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => content().prop_map(Step::Origin),
         1 => content().prop_map(Step::Stable),
         3 => Just(Step::Move),
+        1 => (0..4_usize).prop_map(Step::Begin),
+        1 => Just(Step::CatchUp),
         2 => interest().prop_map(Step::Want),
         1 => interest().prop_map(Step::Leave),
         3 => (1..8_usize, any::<bool>()).prop_map(|(visits, removals)| Step::Pull(visits, removals)),
@@ -159,6 +186,11 @@ impl World {
         }
     }
 
+    /// Whether where it is served has all there is.
+    fn is_known(&self) -> bool {
+        !*lock(&self.is_stable) || self.stable.is_filled()
+    }
+
     fn covers(&self, name: &ResourceName) -> bool {
         self.wants.iter().any(|at| match interest(*at) {
             Interest::Wildcard => name.is_opaque(),
@@ -193,12 +225,21 @@ impl World {
                 self.stable.set(content);
             }
             Step::Move => {
-                let is_stable = &mut *lock(&self.is_stable);
-                *is_stable = !*is_stable;
-                // Of what a client has that moves on before it was told all, less is known.
-                self.asked |= !self.is_told;
+                {
+                    let is_stable = &mut *lock(&self.is_stable);
+                    *is_stable = !*is_stable;
+                }
+                // Of what a client has that moves on before it was told all, less is known; and its content is not compared with what
+                // is not there yet.
+                self.asked |= !self.is_told || !self.is_known();
                 self.view.look_anew();
             }
+            Step::Begin(has) => {
+                self.stable.begin(has);
+                self.asked |= !self.is_told || !self.is_known();
+                self.view.look_anew();
+            }
+            Step::CatchUp => self.stable.catch_up(),
             Step::Want(at) => {
                 self.wants.insert(at);
                 self.routes.subscribe(self.id, &interest(at));
@@ -222,6 +263,7 @@ impl World {
 
     /// Whether there was more.
     fn pull(&mut self, removals: Removals, visits: usize) -> bool {
+        let is_known = self.is_known();
         let Self { routes, held, asked, is_told, changed, was, .. } = self;
         let (mut left, mut is_gone) = (visits, false);
         let pulled = routes.pull(self.id, removals, &mut |pull| {
@@ -234,6 +276,7 @@ impl World {
                 }
                 Pull::Removed { name, .. } => {
                     let was_there = held.remove(name).is_some();
+                    assert!(is_known || !was_there, "{name} is told to be gone where that is not known");
                     // What it cannot have, nobody waits for.
                     assert!(removals == Removals::Include || !was_there, "{name} is told to be gone early");
                     is_gone |= was_there;
@@ -247,7 +290,7 @@ impl World {
             left = left.saturating_sub(1);
             if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        *is_told = !pulled.more && removals == Removals::Include;
+        *is_told = !pulled.more && removals == Removals::Include && is_known;
         if *is_told {
             *asked = false;
             changed.clear();
@@ -269,10 +312,15 @@ impl World {
         // What is in no state is gone with it.
         self.held.retain(|name, _| state.contains(name));
         let _ = self.pull(Removals::Include, usize::MAX);
-        let (mut state, there) = (BTreeSet::new(), self.there());
-        self.routes.visit_leaving(self.id, Removals::Include, &mut |_, _| unreachable!("it may be told"));
+        let (mut state, there, is_known) = (BTreeSet::new(), self.there(), self.is_known());
+        self.routes.visit_leaving(self.id, Removals::Include, &mut |name, _| {
+            assert!(!is_known, "{name} may be told");
+            state.insert(name.clone())
+        });
         self.routes.visit(self.id, &mut |name, _| _ = state.insert(name.clone()));
-        assert!(state.iter().eq(there.keys()), "{state:?} for {there:?}");
+        let lacks: Vec<_> = self.held.keys().filter(|name| !state.contains(*name)).collect();
+        assert!(is_known || lacks.is_empty(), "{lacks:?} is left out where it is not known to be gone");
+        assert!(!is_known || state.iter().eq(there.keys()), "{state:?} for {there:?}");
     }
 }
 
@@ -288,6 +336,7 @@ proptest! {
         for step in &steps {
             world.act(step);
         }
+        world.act(&Step::CatchUp);
         if says_all {
             world.full_state();
         }

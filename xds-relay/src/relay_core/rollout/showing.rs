@@ -18,7 +18,18 @@ use crate::relay_core::track::Track;
 use crate::releases::{Control, Item, Reader, Release, StoredError};
 
 /// A candidate that is new, if there is one.
-type Shown = Option<(Release, Arc<Track>, Vec<Held>)>;
+type Shown = Option<(Release, Arc<Track>)>;
+
+/// What is to be shown by now.
+struct Next {
+    control: Control,
+    told: Told,
+    reader: Reader,
+    /// The content of what is stable, if that is another.
+    stable: Option<Vec<Held>>,
+    /// If that is another.
+    candidate: Option<Shown>,
+}
 
 /// What a candidate leaves that is none any more: what clients did last, and where it was served.
 struct Left {
@@ -42,43 +53,18 @@ impl Releases {
         }
     }
 
+    /// What clients are led to is there before they are: else it would be told to be gone.
     fn show_once(&self, now: Instant) {
-        let (mut stable, mut candidate) = (None, None);
-        let before = {
+        let Next { control, told, reader, stable, candidate } = self.next(now);
+        let is_stable = control.stable();
+        // Not under the lock: those are woken who watch.
+        if let Some(content) = stable {
+            let types = served_types::of(&content);
+            self.stable.set(content, now);
+            self.types.shown(types);
+        }
+        let left = {
             let state = &mut *lock(&self.state);
-            let control = state.stored.control().clone();
-            let (is_stable, is_candidate) = (control.stable(), control.candidate().map(|of| of.release));
-            if is_stable != state.shown {
-                stable = is_stable.and_then(|release| self.content(state, release, now));
-                state.shown = stable.as_ref().map_or(state.shown, |_| is_stable);
-            }
-            let is_shown = lock(&self.served).candidate.as_ref().map(|(release, _)| *release);
-            if is_candidate != is_shown {
-                let content = is_candidate.and_then(|release| Some((release, self.content(state, release, now)?)));
-                candidate = Some(content.map(|(release, content)| {
-                    let track = Arc::new(Track::new(self.rules.clone(), self.slice));
-                    (release, track, content)
-                }));
-            }
-            if let Some(stable) = &stable {
-                self.types.begin(stable);
-            }
-            let shown = state.shown;
-            let told = Told {
-                mark: state.stored.mark(),
-                kept: state.stored.releases(),
-                damaged: state.stored.damaged().iter().chain(state.stored.bad_control()).cloned().collect(),
-                is_control_bad: state.stored.bad_control().is_some(),
-                has_other_stages: state.stored.has_other_stages(),
-                unsaved: state.stored.unsaved(),
-                is_recalled: state.stored.is_recalled(),
-                is_served: shown.is_some(),
-                is_unwritten: state.is_unwritten,
-            };
-            let reader = state.stored.reader();
-            let is_named = |release: &Release| [is_stable, is_candidate, shown].contains(&Some(*release));
-            state.contents.retain(|release, _| is_named(release));
-            state.unread.retain(|release, _| is_named(release));
             self.serve(control, (told, reader), candidate.as_ref()).map(|Left { heard, candidate: before }| {
                 let begins = candidate.as_ref().and_then(|shown| Some(shown.as_ref()?.0));
                 state.health.hear(heard, now);
@@ -86,16 +72,48 @@ impl Releases {
                 before
             })
         };
-        drop(before);
-        // Not under the lock: those are woken who watch.
-        if let Some((_, track, content)) = candidate.flatten() {
-            track.set(content, now);
+        drop(left);
+    }
+
+    /// A track of a candidate has all of it before anybody is led there.
+    fn next(&self, now: Instant) -> Next {
+        let (mut stable, mut candidate) = (None, None);
+        let state = &mut *lock(&self.state);
+        let control = state.stored.control().clone();
+        let (is_stable, is_candidate) = (control.stable(), control.candidate().map(|of| of.release));
+        if is_stable != state.shown {
+            stable = is_stable.and_then(|release| self.content(state, release, now));
+            state.shown = stable.as_ref().map_or(state.shown, |_| is_stable);
         }
-        if let Some(content) = stable {
-            let types = served_types::of(&content);
-            self.stable.set(content, now);
-            self.types.shown(types);
+        let is_shown = lock(&self.served).candidate.as_ref().map(|(release, _)| *release);
+        if is_candidate != is_shown {
+            let content = is_candidate.and_then(|release| Some((release, self.content(state, release, now)?)));
+            candidate = Some(content.map(|(release, content)| {
+                let track = Arc::new(Track::new(self.rules.clone(), self.slice));
+                track.set(content, now);
+                (release, track)
+            }));
         }
+        if let Some(stable) = &stable {
+            self.types.begin(stable);
+        }
+        let shown = state.shown;
+        let told = Told {
+            mark: state.stored.mark(),
+            kept: state.stored.releases(),
+            damaged: state.stored.damaged().iter().chain(state.stored.bad_control()).cloned().collect(),
+            is_control_bad: state.stored.bad_control().is_some(),
+            has_other_stages: state.stored.has_other_stages(),
+            unsaved: state.stored.unsaved(),
+            is_recalled: state.stored.is_recalled(),
+            is_served: shown.is_some(),
+            is_unwritten: state.is_unwritten,
+        };
+        let reader = state.stored.reader();
+        let is_named = |release: &Release| [is_stable, is_candidate, shown].contains(&Some(*release));
+        state.contents.retain(|release, _| is_named(release));
+        state.unread.retain(|release, _| is_named(release));
+        Next { control, told, reader, stable, candidate }
     }
 
     /// Clients go by this from now on; if there is another candidate, or none any more, what clients did before is returned, and what
@@ -113,7 +131,7 @@ impl Releases {
             served.control = control;
             self.has_changed.store(true, Ordering::Release);
         }
-        let candidate = candidate?.as_ref().map(|(release, track, _)| (*release, track.clone()));
+        let candidate = candidate?.clone();
         self.has_changed.store(true, Ordering::Release);
         let heard = std::mem::take(&mut served.heard);
         Some(Left { heard, candidate: std::mem::replace(&mut served.candidate, candidate) })
