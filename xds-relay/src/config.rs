@@ -38,6 +38,7 @@ mod listening;
 mod log_filter;
 mod made;
 mod name_pattern;
+mod node;
 mod node_field;
 mod node_parameters;
 mod orders;

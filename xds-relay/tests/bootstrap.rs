@@ -114,6 +114,20 @@ fn a_prefix_that_means_something_to_statsd_is_the_closest_that_does_not_with_a_n
 }
 
 #[test]
+fn an_interval_that_there_is_not_here_is_the_closest_with_a_note() {
+    for (said, here) in [("0s", "100ms"), ("0.01s", "100ms"), ("90000s", "1day")] {
+        let bootstrap = read(&ALL.replace("flush_interval: 5s", &format!("flush_interval: {said}")));
+        let start = format!("b.yaml:15:21: metrics_sink.statsd.flush_interval: it is {here}: ");
+        assert!(bootstrap.notes().iter().any(|note| note.to_string().starts_with(&start)), "{:?}", bootstrap.notes());
+        assert_eq!(&Config::parse("relay.yaml", &bootstrap.to_string()).unwrap(), bootstrap.config());
+    }
+    for said in ["0.1s", "86400s"] {
+        let bootstrap = read(&ALL.replace("flush_interval: 5s", &format!("flush_interval: {said}")));
+        assert!(!bootstrap.to_string().contains("flush_interval, line"), "{said}: {bootstrap}");
+    }
+}
+
+#[test]
 fn what_is_left_out_is_as_it_was_there() {
     let config = read(LEAST).into_config();
     assert_eq!(config.listen.to_string(), "127.0.0.1:9991");

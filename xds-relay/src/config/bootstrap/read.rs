@@ -242,7 +242,15 @@ fn metrics_sink(node: &Node, config: &mut Config, notes: &mut Notes) -> Result<(
             }
             Ok(prefix)
         })?;
-        sent.interval = statsd.required("flush_interval", duration)?.clamp(SHORTEST_INTERVAL, LONGEST);
+        sent.interval = statsd.required("flush_interval", |node| {
+            let said = duration(node)?;
+            let interval = said.clamp(SHORTEST_INTERVAL, LONGEST);
+            if interval != said {
+                let words = format!("it is {}: from 100ms to a day", humantime::format_duration(interval));
+                notes.add(node, "metrics_sink.statsd.flush_interval", "statsd", words);
+            }
+            Ok(interval)
+        })?;
         let text = "metrics have the relay's own names, and no keys of requests in them";
         notes.add(node, "metrics_sink.statsd", "statsd", text);
         if let Some((_, problem)) = sent.problem() {
