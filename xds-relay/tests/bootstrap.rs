@@ -64,6 +64,7 @@ fn each_field_has_its_equal_or_a_note() {
         "  lingering_names: 100",
         "log: debug",
         "  prefix: relay",
+        "  node_metadata:",
         "    xdsrelay_node_metadata: \"a $${b}\"",
     ] {
         assert!(printed.lines().any(|other| other.replace("\"2m\"", "2m") == line), "{line}: {printed}");
@@ -74,7 +75,6 @@ fn each_field_has_its_equal_or_a_note() {
         ("4:3", "origin_server"),
         ("6:19", "origin_server.stream_timeout"),
         ("7:26", "origin_server.stream_timeout_jitter"),
-        ("8:26", "origin_server.request_node_metadata"),
         ("9:18", "logging.path"),
         ("10:15", "cache.ttl"),
         ("10:34", "cache.max_entries"),

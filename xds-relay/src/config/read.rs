@@ -199,6 +199,7 @@ fn origins(list: &yaml::Node, directory: &Path, own: &OwnAddresses, expected: &s
             streams_per_connection: node
                 .field("streams_per_connection", count)?
                 .unwrap_or(DEFAULT_STREAMS_PER_CONNECTION),
+            node_metadata: node.field("node_metadata", metadata)?.unwrap_or_default(),
             follow,
             name,
         })
@@ -258,6 +259,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Resul
         belongs_elsewhere("dynamic_parameters", "only an origin with a server is asked")?;
         belongs_elsewhere("keepalive", of_connection)?;
         belongs_elsewhere("streams_per_connection", "only an origin with a server has connections")?;
+        belongs_elsewhere("node_metadata", "only an origin with a server is told of nodes")?;
         belongs_elsewhere("follow", NO_SERVER)?;
     }
     let server = |node: &yaml::Node| Ok(vec![server(node, directory, own)?]);

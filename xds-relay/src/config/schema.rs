@@ -148,6 +148,7 @@ fn of_origin(schema: &Schema, field: &str) -> Value {
                 .object("origins[].etcd.", ETCD_FIELDS, |schema, field| of_etcd(schema, field, "origins[].etcd."));
             required(etcd, &["endpoints", "prefix"])
         }
+        "node_metadata" => json!({ "type": "object" }),
         "follow" => schema.object("origins[].follow.", FOLLOW_FIELDS, |_, _| list(text(), 1)),
         "kubernetes" => schema.object("origins[].kubernetes.", KUBERNETES_FIELDS, of_kubernetes),
         "protocol" => one_of(&["delta", "sotw"]),
@@ -265,13 +266,13 @@ fn required(object: Value, fields: &[&str]) -> Value {
     with(object, "required", json!(fields))
 }
 
-fn with(mut schema: Value, keyword: &str, says: Value) -> Value {
 /// An origin is one of these.
 fn of_one_kind(origin: Value) -> Value {
     let kinds = ["server", "servers", "files", "etcd", "kubernetes"].map(|kind| json!({ "required": [kind] }));
     with(origin, "oneOf", json!(kinds))
 }
 
+fn with(mut schema: Value, keyword: &str, says: Value) -> Value {
     if let Some(keywords) = schema.as_object_mut() {
         keywords.insert(keyword.to_owned(), says);
     }

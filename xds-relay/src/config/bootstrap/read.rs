@@ -157,9 +157,7 @@ fn origin(node: &Node, own: &OwnAddresses, config: &mut Config, notes: &mut Note
     origin.optional("request_node_metadata", |node| {
         let value = text(node)?;
         if !value.is_empty() {
-            let remark = "on streams for `xdstp:` names only: all others carry the node of a client as it is";
-            notes.add(node, "origin_server.request_node_metadata", "node", remark);
-            config.node.metadata.insert("xdsrelay_node_metadata".to_owned(), value.into());
+            asked.node_metadata.insert("xdsrelay_node_metadata".to_owned(), value.into());
         }
         Ok(())
     })?;
