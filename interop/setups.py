@@ -12,6 +12,7 @@ from harness.registry import NODE_CLIENTS
 from mesh import EnvoyMesh, envoy_mesh, grpc_mesh, plain, xdstp
 
 GRPC, GRPC_XDSTP = "grpc_plain", "grpc_xdstp"
+GRPC_JS, GRPC_JS_XDSTP = NODE_CLIENTS
 CLIENTS = (*VARIANTS, GRPC, GRPC_XDSTP)
 # With those of gRPC for Node, which are left out where there is none.
 WITH_NODE = (*CLIENTS, *NODE_CLIENTS)
@@ -47,8 +48,25 @@ def serving(bed, client, origin, **relay):
     """A client of any kind that serves."""
     if client in VARIANTS:
         return envoy_serving(bed, client, origin, **relay)
-    program = NODE if client in NODE_CLIENTS else C_CORE
-    return grpc_serving(bed, origin, xdstp if "xdstp" in client else plain, program=program, **relay)
+    return grpc_serving(bed, origin, xdstp if is_xdstp(client) else plain, program=program(client), **relay)
+
+
+def another(bed, client, xds_port, listener_port=None, node="other", **keywords):
+    """A started client of any kind, of another node than the one of a setup."""
+    if client in VARIANTS:
+        return bed.envoy(client, xds_port, listener_port, node=node, **keywords)
+    authority = AUTHORITY if is_xdstp(client) else None
+    return bed.grpc_client(xds_port, authority, node=node, program=program(client), **keywords)
+
+
+def is_xdstp(client):
+    """Whether a gRPC client of this kind asks for names of an authority."""
+    return client in (GRPC_XDSTP, GRPC_JS_XDSTP)
+
+
+def program(client):
+    """What a gRPC client of this kind is."""
+    return NODE if client in NODE_CLIENTS else C_CORE
 
 
 def envoy_serving(bed, variant, protocol, options=(), front=None, within=20, **relay):

@@ -14,9 +14,11 @@ from pathlib import Path
 import grpc
 
 from ads.types import CLUSTER
+from harness import grpc_js
 from harness.bed import Bed, upstream
 from harness.certificates import Authority, Files
 from harness.envoy import DELTA
+from harness.grpc_client import NODE
 from harness.polling import Unmet, check, equal, until
 from harness.processes import free_port, kill_all
 from mesh import envoy_mesh, grpc_mesh, plain
@@ -94,7 +96,8 @@ class World:
         port, self.backend, grpc_backend = free_port(), bed.http_backend("http"), bed.grpc_backend("grpc")
         self.mesh = envoy_mesh(DELTA, port, backend=self.backend)
         self.churn = set()
-        self.origin = bed.origin(self.resources(), views={"grpc": grpc_mesh(grpc_backend, plain)})
+        views = {node: grpc_mesh(grpc_backend, plain) for node in ("grpc", "grpc-js")}
+        self.origin = bed.origin(self.resources(), views=views)
         certificate, key = self.files.of("relay")
         self.settings = {"tls": {"certificate": certificate, "key": key, "client_ca": self.files.ca}, "log": "info"}
         self.relay = bed.start_relay([upstream(self.origin)], **self.settings)
@@ -108,7 +111,17 @@ class World:
         credentials = grpc.ssl_channel_credentials(ca, private, shown)
         self.crowd = [Member(bed, self.relay.port, f"crowd-{number}", credentials) for number in range(CROWD)]
         self.loads = [bed.load(envoy, "http"), bed.load(client, "grpc")]
+        if grpc_js.is_there():
+            self.loads.append(bed.load(self.behind_another_relay(tls), "grpc"))
         self.done, self.memory = {}, []
+
+    def behind_another_relay(self, tls):
+        """gRPC for Node, which serves: it has no certificate to show, and comes by a relay that has one."""
+        shown = dict(zip(("ca", "certificate", "key"), tls))
+        near = self.bed.start_relay([upstream(self.relay, authorities=()) | {"tls": shown}], name="near")
+        client = self.bed.grpc_client(near.port, node="grpc-js", program=NODE)
+        until("gRPC for Node serves", lambda: client.request() == "grpc", within=30)
+        return client
 
     def resources(self):
         """What there is now."""
@@ -215,7 +228,7 @@ class World:
         returns = sum(member.returns for member in self.crowd)
         done = ", ".join(f"{name} {times}" for name, times in sorted(self.done.items()))
         return (
-            f"held: {requests} requests, {returns} returns of {CROWD} clients; {done}; "
+            f"held: {requests} requests of {len(self.loads)}, {returns} returns of {CROWD} clients; {done}; "
             f"the relay's memory {first / 2**20:.1f} to {last / 2**20:.1f} MiB"
         )
 

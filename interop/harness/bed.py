@@ -124,9 +124,9 @@ class Bed:
         """A stream of our own that asks for variants."""
         return self.stopped(VariantsClient(dialed(xds_port), dialect, type_url, node))
 
-    def cable(self, to_port):
+    def cable(self, to_port, **keywords):
         """A port that forwards to another one until it is cut."""
-        return self.stopped(Cable(to_port))
+        return self.stopped(Cable(to_port, **keywords))
 
     def load(self, client, *backends):
         """Requests, one after the other, each of which has to reach one of these backends."""

@@ -10,11 +10,11 @@ CHUNK, LIMITED_CHUNK = 65536, 4096
 
 
 class Cable:
-    """Forwards a loopback port to another one. `bits_per_second` limits what each connection carries, both ways
-    together, and may be set at any time."""
+    """Forwards a loopback port to another one, to which it comes from the address `source`. `bits_per_second` limits what each
+    connection carries, both ways together, and may be set at any time."""
 
-    def __init__(self, to_port):
-        self.to_port = to_port
+    def __init__(self, to_port, source="127.0.0.1"):
+        self.to_port, self.source = to_port, source
         self.bits_per_second = None
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -38,7 +38,7 @@ class Cable:
                     near.close()
                     continue
                 try:
-                    far = socket.create_connection(("127.0.0.1", self.leads_to()))
+                    far = socket.create_connection(("127.0.0.1", self.leads_to()), source_address=(self.source, 0))
                 except OSError:
                     near.close()  # as nobody listens there, nobody does here
                     continue

@@ -1,52 +1,76 @@
-"""Which client may ask for what, by what its certificate says it is."""
+"""Which client may ask for what, by what its certificate says it is, or by where it comes from."""
 
 from harness.bed import AUTHORITY, upstream
 from harness.certificates import Authority, Files, spiffe
 from harness.envoy import DELTA, SOTW, VARIANTS, nothing_was_removed
 from harness.polling import check, equal, throughout, until
 from harness.processes import free_port
-from harness.registry import scenario
+from harness.registry import NODE_CLIENTS, scenario
 from mesh import EnvoyMesh, grpc_mesh, plain, xdstp
-from setups import GRPC, GRPC_XDSTP
+from setups import GRPC, GRPC_XDSTP, another, is_xdstp
 from tests.tls import for_grpc, identity
 
-ALL = [{"match": {"spiffe": [spiffe("*")]}}]
 # All that clients of both kinds ask for, but for endpoints.
 NAMES = ["front", "service", "routes", "backend"]
 NAMES += [f"xdstp://{AUTHORITY}/*/service", xdstp("*", "routes"), xdstp("*", "backend")]
-SOME = [{"match": {"spiffe": [spiffe("shop")]}, "names": NAMES, "wildcard": True}, *ALL]
 NODES = ("shop", "other", "late")
 
 
+class ByCertificate:
+    """Who a client is, its certificate says."""
+
+    def __init__(self, bed, client):
+        self.is_envoy = client in VARIANTS
+        self.files = Files(bed.folder, "files", Authority("ours"), "relay", "shop", "other")
+        self.settings = {"tls": {**identity(self.files, "relay"), "client_ca": self.files.ca}}
+        self.everybody, self.shop = ({"spiffe": [spiffe(name)]} for name in ("*", "shop"))
+
+    def of(self, port, who):
+        """By which port it comes, and what it shows."""
+        return port, {"tls": (self.files.ca, *self.files.of(who)) if self.is_envoy else for_grpc(self.files, who)}
+
+
+class ByAddress:
+    """Who a client is, the address says that it comes from: gRPC for Node has no certificate to show."""
+
+    ADDRESSES = {"shop": "127.0.0.2", "other": "127.0.0.3"}
+
+    def __init__(self, bed, _client):
+        self.bed, self.settings = bed, {}
+        self.everybody, self.shop = {"cidr": ["127.0.0.2/31"]}, {"cidr": [f"{self.ADDRESSES['shop']}/32"]}
+
+    def of(self, port, who):
+        """By which port it comes, and what it shows."""
+        return self.bed.cable(port, source=self.ADDRESSES[who]).port, {}
+
+
 class Fleet:
-    """Clients of one kind, each with a certificate, at a relay with rules."""
+    """Clients of one kind at a relay with rules."""
 
     def __init__(self, bed, client):
         self.bed, self.client = bed, client
-        self.files = Files(bed.folder, "files", Authority("ours"), "relay", "shop", "other")
+        self.identities = (ByAddress if client in NODE_CLIENTS else ByCertificate)(bed, client)
+        self.all = [{"match": self.identities.everybody}]
+        self.some = [{"match": self.identities.shop, "names": NAMES, "wildcard": True}, *self.all]
         backend = bed.http_backend if client in VARIANTS else bed.grpc_backend
         self.backends = {tag: backend(tag) for tag in ("first", "second")}
         self.ports = {node: free_port() for node in NODES}
         # What has an authority is the same for all.
-        views = {} if client == GRPC_XDSTP else {node: self.resources(node, "first") for node in NODES}
+        views = {} if is_xdstp(client) else {node: self.resources(node, "first") for node in NODES}
         self.origin = bed.origin([] if views else self.resources(None, "first"), views=views)
-        tls = {**identity(self.files, "relay"), "client_ca": self.files.ca}
-        self.relay = bed.start_relay([upstream(self.origin)], tls=tls, clients=ALL)
+        self.relay = bed.start_relay([upstream(self.origin)], clients=self.all, **self.identities.settings)
 
     def resources(self, node, tag):
         """What leads it to a backend."""
         if self.client not in VARIANTS:
-            return grpc_mesh(self.backends[tag], xdstp if self.client == GRPC_XDSTP else plain)
+            return grpc_mesh(self.backends[tag], xdstp if is_xdstp(self.client) else plain)
         backends = {"backend": self.backends[tag]}
         return EnvoyMesh(self.ports[node], backends, endpoints_naming=lambda *_: "endpoints").resources()
 
-    def start(self, node, shows):
-        """A client that says it is this node, and shows this certificate."""
-        if self.client not in VARIANTS:
-            authority = AUTHORITY if self.client == GRPC_XDSTP else None
-            return self.bed.grpc_client(self.relay.port, authority, node=node, tls=for_grpc(self.files, shows))
-        tls = (self.files.ca, *self.files.of(shows))
-        return self.bed.envoy(self.client, self.relay.port, self.ports[node], node=node, tls=tls)
+    def start(self, node, who):
+        """A client that says it is this node, and is this one."""
+        port, shown = self.identities.of(self.relay.port, who)
+        return another(self.bed, self.client, port, self.ports[node], node=node, **shown)
 
     def move(self):
         """The endpoint of all is the second backend."""
@@ -62,7 +86,7 @@ class Fleet:
         return self.relay.count("downstream_requests_total")
 
 
-@scenario(client=(DELTA, SOTW, GRPC, GRPC_XDSTP), needs_relay=True, waits=True)
+@scenario(client=(DELTA, SOTW, GRPC, GRPC_XDSTP, *NODE_CLIENTS), needs_relay=True, waits=True)
 def who_is_denied_a_name_is_told_once_and_keeps_what_he_has(bed, client):
     """Rules become others under traffic: one identity may not ask for endpoints any more. It is told once, and so is who comes
     with it then; who had some serves on with them, and another identity is not concerned. Then all may again."""
@@ -71,7 +95,7 @@ def who_is_denied_a_name_is_told_once_and_keeps_what_he_has(bed, client):
     for each in (shop, other):
         until("requests reach the first backend", lambda each=each: each.request() == "first", within=20)
     loads = [bed.load(shop, "first"), bed.load(other, "first", "second")]
-    fleet.relay.configure(clients=SOME)
+    fleet.relay.configure(clients=fleet.some)
     until("the name is denied", lambda: fleet.denied() == 1)
     fleet.move()
     until("requests of the other reach the second backend", lambda: other.request() == "second")
@@ -89,7 +113,7 @@ def who_is_denied_a_name_is_told_once_and_keeps_what_he_has(bed, client):
     for node, line in zip(("shop", "late"), told):
         check(f" node={node} " in line and line.endswith("endpoints"), f"what was written of {node}: {line}")
 
-    fleet.relay.configure(clients=ALL)
+    fleet.relay.configure(clients=fleet.all)
     for each in (shop, late):
         until("requests reach the second backend", lambda each=each: each.request() == "second", within=20)
     loads[1].none_failed()

@@ -6,7 +6,7 @@ from harness.bed import AUTHORITY
 from harness.envoy import DELTA, GLOBS, SOTW, VARIANTS, nothing_was_removed
 from harness.polling import equal, throughout, until
 from harness.registry import ORIGINS, scenario
-from setups import GRPC, GRPC_XDSTP, serving
+from setups import GRPC, GRPC_JS, GRPC_JS_XDSTP, GRPC_XDSTP, another, serving
 
 # How long the relay may take to find out that who was away is there again: it backs off.
 RETURN = 40.0
@@ -32,11 +32,11 @@ def first_is_dead(bed, client, origin):
     setup.origin.kill()
     servers[1].update(setup.resources_for(setup.second))
     # Where there are groups it is of one of its own, so that the relay has nothing for it.
-    setup.client = another(bed, client, setup)
+    setup.client = another(bed, client, setup.xds_port, setup.mesh and setup.mesh.port)
     return setup, servers
 
 
-@scenario(client=(DELTA, SOTW, GRPC), origin=ORIGINS, needs_relay=True, waits=True)
+@scenario(client=(DELTA, SOTW, GRPC, GRPC_JS), origin=ORIGINS, needs_relay=True, waits=True)
 def a_client_that_comes_while_the_first_server_is_dead_is_served_by_the_second(bed, client, origin):
     """The first takes over when it is back: no request fails, nothing is removed."""
     setup, servers = first_is_dead(bed, client, origin)
@@ -50,20 +50,13 @@ def a_client_that_comes_while_the_first_server_is_dead_is_served_by_the_second(b
         nothing_was_removed(setup.client)
 
 
-@scenario(client=(GLOBS, GRPC_XDSTP), origin=ORIGINS, needs_relay=True, waits=True)
+@scenario(client=(GLOBS, GRPC_XDSTP, GRPC_JS_XDSTP), origin=ORIGINS, needs_relay=True, waits=True)
 def while_all_that_is_wanted_is_known_nobody_turns_to_the_second_server(bed, client, origin):
     """The first is dead, and who comes is served what it had said."""
     setup, servers = first_is_dead(bed, client, origin)
     setup.reaches("first", within=RETURN)
     throughout("requests reach the first backend", lambda: setup.client.request() == "first", 5.0)
     equal(servers[1].events("request"), [], "what the second server was asked")
-
-
-def another(bed, client, setup):
-    """A client as the one that there was, of another node."""
-    if client in VARIANTS:
-        return bed.envoy(client, setup.xds_port, setup.mesh.port, node="other")
-    return bed.grpc_client(setup.xds_port, node="other", authority=AUTHORITY if client == GRPC_XDSTP else None)
 
 
 def in_use(relay):

@@ -11,7 +11,7 @@ from harness.etcd import Etcd
 from harness.polling import check, throughout, until
 from harness.registry import ORIGINS, scenario
 from mesh import static_cluster
-from setups import GRPC, WITH_NODE, serving
+from setups import GRPC, GRPC_JS, WITH_NODE, another, serving
 
 # How long a client, and the relay, may take to find out that who was away is there again: they back off.
 RETURN = 40.0
@@ -40,7 +40,7 @@ def a_relay_that_was_killed_serves_on_what_it_knew_while_its_origin_is_dead(bed,
         nothing_was_removed(setup.client)
 
 
-@scenario(client=(*VARIANTS, GRPC), needs_relay=True, waits=True)
+@scenario(client=(*VARIANTS, GRPC, GRPC_JS), needs_relay=True, waits=True)
 def a_client_that_was_never_there_is_served_what_a_killed_relay_knew(bed, client):
     """The origin is dead all the time. It is of the group of one that was there before."""
     setup = serving(bed, client, "delta", state={"path": "state"}, share_by=["cluster"])
@@ -48,10 +48,7 @@ def a_client_that_was_never_there_is_served_what_a_killed_relay_knew(bed, client
     setup.client.kill()
     setup.origin.kill()
     bed.relay.restart()
-    if client == GRPC:
-        other = bed.grpc_client(setup.xds_port, node="other")
-    else:
-        other = bed.envoy(client, setup.xds_port, setup.mesh.port, node="other")
+    other = another(bed, client, setup.xds_port, setup.mesh and setup.mesh.port)
     until("requests of the other node reach the first backend", lambda: other.request() == "first", within=20)
 
 
@@ -92,10 +89,7 @@ def a_relay_that_never_was_serves_a_new_client_what_another_knew(bed, client, or
     old.kill()
     state = {"path": "another-state", **shared}
     new = bed.start_relay([upstream(setup.origin, origin)], name="new", state=state, share_by=["cluster"])
-    if client == GRPC:
-        other = bed.grpc_client(new.port, node="other")
-    else:
-        other = bed.envoy(client, new.port, setup.mesh.port, node="other")
+    other = another(bed, client, new.port, setup.mesh and setup.mesh.port)
     until("requests of the other node reach the first backend", lambda: other.request() == "first", within=20)
     setup.prepare_move()
     setup.origin.start()

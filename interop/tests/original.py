@@ -54,21 +54,30 @@ def snapshot(ports, backend):
 def started(bed, origin):
     """The relay with a bootstrap file and aggregation rules, by the options of the original."""
     relay = Relay(bed.relay_binary, bed.folder, None, listen=free_port(), admin=free_port())
-    relay.arguments = ["-c", bed.folder / "bootstrap.yaml", "-a", bed.folder / "rules.yaml", "-m", "serve"]
+    relay.arguments = arguments(bed.folder, bootstrap(relay.port, origin.port, relay.admin))
+    return bed.started(relay)
+
+
+def arguments(folder, document, mode="serve"):
+    """The original's options, with files of this bootstrap and of rules by which nodes of a cluster share."""
+    by_cluster = {"request_node_fragment": {"cluster_action": {"exact": True}}}
+    rules = {"fragments": [{"rules": [{"match": {"any_match": True}, "result": by_cluster}]}]}
+    (folder / "bootstrap.yaml").write_text(json.dumps(document))
+    (folder / "rules.yaml").write_text(json.dumps(rules))
+    return ["-c", folder / "bootstrap.yaml", "-a", folder / "rules.yaml", "-m", mode]
+
+
+def bootstrap(listen, origin, admin):
+    """One that says all that must be said, with these ports."""
     at = lambda port: {"address": {"address": "127.0.0.1", "port_value": port}}
-    bootstrap = {
-        "server": at(relay.port),
-        "origin_server": at(origin.port),
+    return {
+        "server": at(listen),
+        "origin_server": at(origin),
         "logging": {"level": "INFO"},
         "cache": {"ttl": "60s", "max_entries": 1000},
         "metrics_sink": {"statsd": at(free_port()) | {"root_prefix": "relay", "flush_interval": "1s"}},
-        "admin": at(relay.admin),
+        "admin": at(admin),
     }
-    by_cluster = {"request_node_fragment": {"cluster_action": {"exact": True}}}
-    rules = {"fragments": [{"rules": [{"match": {"any_match": True}, "result": by_cluster}]}]}
-    (bed.folder / "bootstrap.yaml").write_text(json.dumps(bootstrap))
-    (bed.folder / "rules.yaml").write_text(json.dumps(rules))
-    return bed.started(relay)
 
 
 def listens(port):

@@ -5,7 +5,7 @@ from harness.envoy import DELTA, GLOBS, VARIANTS
 from harness.polling import equal, throughout, until
 from harness.registry import ORIGINS, scenario
 from mesh import static_cluster, xdstp
-from setups import CLIENTS, GRPC, WITH_NODE, envoy_serving, serving
+from setups import CLIENTS, GRPC, WITH_NODE, another, envoy_serving, serving
 
 # How long a client, and the relay, may take to find out that the origin is there again: they back off.
 RETURN = 40.0
@@ -38,10 +38,7 @@ def a_node_of_the_same_group_started_while_the_origin_is_dead_serves(bed, client
     setup = serving(bed, client, "delta", share_by=["cluster"])
     setup.client.kill()
     setup.origin.kill()
-    if client == GRPC:
-        other = bed.grpc_client(setup.xds_port, node="other")
-    else:
-        other = bed.envoy(client, setup.xds_port, setup.mesh.port, node="other")
+    other = another(bed, client, setup.xds_port, setup.mesh and setup.mesh.port)
     until("requests of the other node reach the first backend", lambda: other.request() == "first", within=20)
 
 

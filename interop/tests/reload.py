@@ -8,7 +8,7 @@ from harness.polling import check, equal, throughout, until
 from harness.processes import free_port
 from harness.registry import scenario
 from mesh import envoy_mesh, grpc_mesh, static_cluster, xdstp
-from setups import GRPC_XDSTP, serving
+from setups import GRPC_JS_XDSTP, GRPC_XDSTP, serving
 from tests.tls import credentials, for_grpc, identity, secured_origin
 
 # How long the relay may take to find out that an origin is there: it backs off.
@@ -110,7 +110,7 @@ def another_configuration_counts_under_traffic(bed):
     equal(relay.count("downstream_streams_opened_total"), opened, "the streams that clients opened")
 
 
-@scenario(client=(GLOBS, GRPC_XDSTP), needs_relay=True, waits=True)
+@scenario(client=(GLOBS, GRPC_XDSTP, GRPC_JS_XDSTP), needs_relay=True, waits=True)
 def an_authority_becomes_another_origins_under_traffic(bed, client):
     """The other one is dead when it is told of, and takes over as it comes; then it is gone from the configuration, and the authority
     is the default origin's again. No request fails, nothing is removed, and the client's stream stays."""

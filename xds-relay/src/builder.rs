@@ -294,6 +294,7 @@ impl RelayBuilder {
         let admin_tls = config.admin_tls.as_ref().map(|files| tls::Downstream::load(files, With::Admin)).transpose()?;
         let (tls, admin_tls) = (tls.map(Arc::new), admin_tls.map(Arc::new));
         let rules = ClientRules::new(Rules::load(&config)?);
+        Rules::warn(&config);
         let access = AdminAccess::new(LetIn::to_admin(&config)?, config.admin_hosts.clone());
         let next = Next::default();
         // One that was brought is the program's own, wherever the configuration says that clients are served.

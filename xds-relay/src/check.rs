@@ -68,6 +68,7 @@ pub(crate) fn check_named(config: &Config) -> Result<(), Error> {
 /// Whether there are tokens where clients, and who looks at the admin pages or changes something, must carry one.
 fn check_tokens(config: &Config) -> Result<(), Error> {
     Rules::load(config)?;
+    Rules::warn(config);
     LetIn::to_admin(config)?;
     order_tokens(config).map(drop)
 }

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use http::request::Parts;
 use tonic::Status;
+use xds_transport::TypeRules;
 
 pub(crate) use self::shown::{Shown, peer};
+use crate::api::is_type;
 use crate::bearers::Bearers;
 use crate::config::{ClientLimits, ClientRule, Config};
 use crate::error::Error;
@@ -73,6 +75,21 @@ impl Rules {
             Ok::<_, Error>(Known { rule: Arc::new(rule.clone()), tokens })
         };
         Ok(Self(Some(rules.iter().enumerate().map(known).collect::<Result<_, _>>()?)))
+    }
+
+    /// What of a configuration's rules is good, and for nobody: types that are none of Envoy's, which may be somebody's own.
+    pub(crate) fn warn(config: &Config) {
+        let types = TypeRules::envoy();
+        for (index, rule) in config.clients.iter().flatten().enumerate() {
+            for (at, end) in rule.types.iter().flatten().enumerate() {
+                let of_a_list = end.strip_suffix("Collection").unwrap_or(end);
+                if !types.services().any(|(known, _)| is_type(known.as_str(), of_a_list)) {
+                    tracing::warn!(
+                        "clients[{index}].types[{at}]: `{end}` is no type of Envoy's; expected such as Listener, unless it is one of your own"
+                    );
+                }
+            }
+        }
     }
 
     /// The files of tokens among them.

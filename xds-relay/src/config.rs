@@ -38,6 +38,7 @@ mod listening;
 mod log_filter;
 mod made;
 mod name_pattern;
+mod node;
 mod node_field;
 mod node_parameters;
 mod orders;
@@ -225,6 +226,9 @@ pub struct Origin {
     pub keepalive: Duration,
     /// How many streams share a connection to it, at most.
     pub streams_per_connection: NonZeroUsize,
+    /// What it is told in the metadata of every node that asks it, a client's or the relay's own, in place of what that says under the same
+    /// keys.
+    pub node_metadata: serde_json::Map<String, serde_json::Value>,
     /// What the relay asks for itself to know all that there is, for releases of it.
     pub follow: Option<Follow>,
 }

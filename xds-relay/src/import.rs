@@ -16,9 +16,9 @@ pub(crate) struct Arguments {
     /// Envoy's own file (its bootstrap), YAML or JSON
     envoy: PathBuf,
 
-    /// Where to write; made if it is not there
+    /// Where to write; made if it is not there. Left out: `mesh`, which must not be there
     #[arg(long, value_name = "DIRECTORY")]
-    to: PathBuf,
+    to: Option<PathBuf>,
 
     /// Write over files that are there; without it nothing is written then
     #[arg(long)]
@@ -34,9 +34,16 @@ pub(crate) enum Failure {
     Types(#[from] DescriptorsError),
     #[error("{} is there: --force writes over it", .0.display())]
     There(PathBuf),
+    #[error(
+        "`{DIRECTORY}` is there, and nothing says to write elsewhere: expected --to DIRECTORY, or --force, which writes over it"
+    )]
+    DefaultIsThere,
     #[error("cannot write {}", .0.display())]
     Write(PathBuf, #[source] io::Error),
 }
+
+/// Where it is written if nobody says where.
+const DIRECTORY: &str = "mesh";
 
 const RELAY: &str = "\
 # Serves what an Envoy had in its own file, to any that asks: xds-relay --config relay.yaml
@@ -46,19 +53,23 @@ origins:
 ";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), crate::Failure> {
-    write(arguments)?;
-    let file = arguments.to.join("relay.yaml");
+    let to = arguments.to.as_deref().unwrap_or(Path::new(DIRECTORY));
+    write(arguments, to)?;
+    let file = to.join("relay.yaml");
     let config = Config::load(&file)?;
     let files = xds_relay::check(&config)?;
     say(&format!("{}: {}\n", file.display(), summary(&config, &files)));
     Ok(())
 }
 
-fn write(arguments: &Arguments) -> Result<(), Failure> {
+fn write(arguments: &Arguments, to: &Path) -> Result<(), Failure> {
     // As the relay holds the files that are made of it, before there are any.
     let imported = import_file(&arguments.envoy, &Descriptors::built_in()?.with_validation())?;
-    let resources = arguments.to.join("resources");
-    let relay = arguments.to.join("relay.yaml");
+    let resources = to.join("resources");
+    let relay = to.join("relay.yaml");
+    if arguments.to.is_none() && !arguments.force && to.symlink_metadata().is_ok() {
+        return Err(Failure::DefaultIsThere);
+    }
     if let Some(there) =
         [&resources, &relay].into_iter().find(|path| !arguments.force && path.symlink_metadata().is_ok())
     {

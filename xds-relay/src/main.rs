@@ -91,7 +91,7 @@ Examples:
   xds-relay --config relay.yaml --log info,xds_relay=debug
   xds-relay schema >relay.schema.json            for an editor
   xds-relay convert bootstrap.yaml --aggregation rules.yaml >relay.yaml
-  xds-relay import envoy.yaml --to mesh           files to serve, of what an Envoy has in its own
+  xds-relay import envoy.yaml                     files to serve, in ./mesh, of what an Envoy has in its own
   xds-relay keys --rules rules.yaml <requests    what do aggregation rules make of requests, and why?
 
 SIGTERM or SIGINT (^C) drains, for as long as the configuration allows, and exits with 0; a second one exits at once, with

@@ -25,6 +25,7 @@ mod leading;
 mod lives;
 mod loops;
 mod node_group;
+mod node_metadata;
 mod node_parameters;
 mod origin_names;
 mod origins_view;

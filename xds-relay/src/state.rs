@@ -26,7 +26,12 @@ pub fn identities(config: &Config, grouping: &dyn NodeGrouping) -> Identities {
     let told = |origin: &config::Origin| match &origin.kind {
         OriginKind::Server { servers, protocol } => {
             let servers = servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-            Some((format!("{} {:?} {}", protocol.as_str(), origin.xdstp, origin.name), servers))
+            let mut told = format!("{} {:?} {}", protocol.as_str(), origin.xdstp, origin.name);
+            // What is kept from before there was such a thing stays.
+            if !origin.node_metadata.is_empty() {
+                told = format!("{told} {}", serde_json::Value::Object(origin.node_metadata.clone()));
+            }
+            Some((told, servers))
         }
         OriginKind::Files { .. } | OriginKind::Etcd { .. } | OriginKind::Kubernetes { .. } | OriginKind::Embedded => {
             None

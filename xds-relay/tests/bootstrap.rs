@@ -64,6 +64,7 @@ fn each_field_has_its_equal_or_a_note() {
         "  lingering_names: 100",
         "log: debug",
         "  prefix: relay",
+        "  node_metadata:",
         "    xdsrelay_node_metadata: \"a $${b}\"",
     ] {
         assert!(printed.lines().any(|other| other.replace("\"2m\"", "2m") == line), "{line}: {printed}");
@@ -74,7 +75,6 @@ fn each_field_has_its_equal_or_a_note() {
         ("4:3", "origin_server"),
         ("6:19", "origin_server.stream_timeout"),
         ("7:26", "origin_server.stream_timeout_jitter"),
-        ("8:26", "origin_server.request_node_metadata"),
         ("9:18", "logging.path"),
         ("10:15", "cache.ttl"),
         ("10:34", "cache.max_entries"),
@@ -110,6 +110,20 @@ fn a_prefix_that_means_something_to_statsd_is_the_closest_that_does_not_with_a_n
         assert_eq!(&Config::parse("relay.yaml", &bootstrap.to_string()).unwrap(), bootstrap.config());
         let start = format!("b.yaml:14:18: metrics_sink.statsd.root_prefix: it is `{here}`: ");
         assert!(bootstrap.notes().iter().any(|note| note.to_string().starts_with(&start)), "{:?}", bootstrap.notes());
+    }
+}
+
+#[test]
+fn an_interval_that_there_is_not_here_is_the_closest_with_a_note() {
+    for (said, here) in [("0s", "100ms"), ("0.01s", "100ms"), ("90000s", "1day")] {
+        let bootstrap = read(&ALL.replace("flush_interval: 5s", &format!("flush_interval: {said}")));
+        let start = format!("b.yaml:15:21: metrics_sink.statsd.flush_interval: it is {here}: ");
+        assert!(bootstrap.notes().iter().any(|note| note.to_string().starts_with(&start)), "{:?}", bootstrap.notes());
+        assert_eq!(&Config::parse("relay.yaml", &bootstrap.to_string()).unwrap(), bootstrap.config());
+    }
+    for said in ["0.1s", "86400s"] {
+        let bootstrap = read(&ALL.replace("flush_interval: 5s", &format!("flush_interval: {said}")));
+        assert!(!bootstrap.to_string().contains("flush_interval, line"), "{said}: {bootstrap}");
     }
 }
 

@@ -209,3 +209,36 @@ fn files_are_held_to_rules_filled_in_and_looked_for_as_their_origin_says() {
         assert!(said.contains(&format!("origins[0].{field}: {words}")), "{said}");
     }
 }
+
+#[test]
+fn a_type_that_nobody_knows_is_warned_of_and_good() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("relay.yaml");
+    let types = "[Listner, Listener, ListenerCollection, envoy.config.cluster.v3.Cluster, tener, example.Limit]";
+    fs::write(
+        &config,
+        format!("admin: none\norigins: [{{ name: a, server: 'a:1' }}]\nclients: [{{ match: {{ any: true }}, types: {types} }}]\n"),
+    )
+    .unwrap();
+    let mut relay = Command::new(env!("CARGO_BIN_EXE_xds-relay"));
+    let output = relay.arg("--check").arg("--config").arg(&config).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    let told: Vec<_> =
+        said.lines().filter_map(|line| line.split_once("clients[0].types[")?.1.split(']').next()).collect();
+    assert_eq!(told, ["0", "4", "5"], "{said}");
+}
+
+#[test]
+fn how_rules_are_understood_is_said_within_aggregation() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("rules.yaml"), "").unwrap();
+    for (field, value) in [("legacy_all_matches", "true"), ("unmatched", "reject")] {
+        let text = format!("origins: [{{ name: a, server: 'a:1' }}]\naggregation: rules.yaml\n{field}: {value}\n");
+        let place = 3 + field.len();
+        let words = format!(
+            "3:{place}: {field}: it is a field of aggregation; expected aggregation: {{ rules: FILE, {field}: {value} }}\n"
+        );
+        assert_eq!(fault_of(directory.path(), &text), words);
+    }
+}

@@ -186,6 +186,32 @@ fn a_directory_is_written_that_is_good_and_nothing_is_written_over() {
 }
 
 #[test]
+fn nobody_need_say_where_to_and_what_is_there_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("envoy.yaml"), ENVOY).unwrap();
+    let run = |more: &[&str]| {
+        let mut command = process::relay();
+        command.current_dir(directory.path()).args(["import", "envoy.yaml"]).args(more).output().unwrap()
+    };
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("mesh/relay.yaml: "));
+    let mesh = directory.path().join("mesh");
+    assert!(mesh.join("resources/secret-cert.yaml").exists());
+
+    // Whatever is in it.
+    fs::remove_dir_all(&mesh).unwrap();
+    fs::create_dir(&mesh).unwrap();
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("`mesh` is there") && said.contains("--to DIRECTORY"), "{said}");
+    assert_eq!(fs::read_dir(&mesh).unwrap().count(), 0);
+    assert_eq!(run(&["--force"]).status.code(), Some(0));
+    assert!(mesh.join("relay.yaml").exists());
+}
+
+#[test]
 fn what_envoy_refuses_is_told_with_its_place_and_nothing_is_written() {
     let directory = tempfile::tempdir().unwrap();
     let (envoy, to) = (directory.path().join("envoy.yaml"), directory.path().join("mesh"));

@@ -56,6 +56,15 @@ pub(super) fn aggregation(node: &Node, file: File<'_>) -> Result<Aggregation, Er
     Ok(Aggregation { rules, legacy_all_matches, unmatched: node.field("unmatched", unmatched)?.unwrap_or_default() })
 }
 
+/// What is written beside `aggregation: FILE`, and belongs within it.
+pub(super) fn misplaced(root: &Node) -> Result<(), Error> {
+    for (key, value) in [("legacy_all_matches", "true"), ("unmatched", "reject")] {
+        let words = format!("it is a field of aggregation; expected aggregation: {{ rules: FILE, {key}: {value} }}");
+        root.field(key, |node| node.refuse::<()>(words))?;
+    }
+    Ok(())
+}
+
 fn unmatched(node: &Node) -> Result<Unmatched, Error> {
     match node.text()? {
         "own_group" => Ok(Unmatched::OwnGroup),

@@ -180,7 +180,6 @@ impl Bootstrap {
                     let lingering = self.config.limits.lingering_names;
                     fields.push((*key, json!({ "lingering_names": lingering })));
                 }
-                "node" if value != unsaid => fields.push((*key, json!({ "metadata": self.config.node.metadata }))),
                 "listen" | "admin" => fields.push((*key, value)),
                 _ if value != unsaid => fields.push((*key, value)),
                 _ => {}
@@ -199,6 +198,9 @@ impl Bootstrap {
         }
         if self.says_keepalive {
             fields.insert("keepalive".to_owned(), json!(humantime::format_duration(origin.keepalive).to_string()));
+        }
+        if !origin.node_metadata.is_empty() {
+            fields.insert("node_metadata".to_owned(), json!(origin.node_metadata));
         }
         Value::Object(fields)
     }

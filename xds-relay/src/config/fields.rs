@@ -61,6 +61,7 @@ pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "dynamic_parameters",
     "keepalive",
     "streams_per_connection",
+    "node_metadata",
     "follow",
     "files",
     "etcd",

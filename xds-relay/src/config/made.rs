@@ -259,6 +259,7 @@ impl Origin {
             dynamic_parameters: Dialect::default(),
             keepalive: DEFAULT_KEEPALIVE,
             streams_per_connection: DEFAULT_STREAMS_PER_CONNECTION,
+            node_metadata: serde_json::Map::new(),
             follow: None,
         }
     }

@@ -7,21 +7,21 @@ use std::{
     time::Duration,
 };
 
-use serde::Deserialize as _;
 use xds_transport::{Dialect, Protocol};
 use xdstp_client::UnixAddress;
 
 use super::{
     Config, DEFAULT_DRAIN, DEFAULT_DRAIN_DELAY, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, FileReading, Locality, LogFilter, LogFilterError, Node, NodeField, Orders, Origin,
-    OriginKind, ServerAddress, Unknown, XdstpStreams,
-    aggregation::aggregation,
+    DEFAULT_STREAMS_PER_CONNECTION, FileReading, LogFilter, LogFilterError, NodeField, Orders, Origin, OriginKind,
+    ServerAddress, Unknown, XdstpStreams,
+    aggregation::{self, aggregation},
     clients, drift,
     etcd::etcd,
     files,
     follow::{NO_SERVER, follow, unused},
     kubernetes::kubernetes,
     listening::{Admin, address, admin, unix},
+    node::{metadata, relay_node},
     node_parameters::node_parameters,
     orders,
     own_address::OwnAddresses,
@@ -31,7 +31,7 @@ use super::{
     tls::{self, OriginTls},
     traces,
 };
-use crate::config::fields::{FIELDS, LOCALITY_FIELDS, NODE_FIELDS, ORIGIN_FIELDS};
+use crate::config::fields::{FIELDS, ORIGIN_FIELDS};
 use crate::config::limits::limits;
 use crate::config::values::{count, duration, flag};
 use crate::text_file;
@@ -39,6 +39,7 @@ use crate::yaml::{self, Error};
 
 /// Relative paths start from `directory`, where the configuration is, not from where the relay was started.
 pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Error> {
+    aggregation::misplaced(root)?;
     root.expect_fields(FIELDS)?;
     let listen = |node: &yaml::Node| {
         address(node, directory, "expected IP:PORT, such as 127.0.0.1:18000 or [::]:18000, or unix:PATH")
@@ -155,28 +156,6 @@ fn host(node: &yaml::Node) -> Result<String, Error> {
     Ok(host.to_owned())
 }
 
-/// Who the relay is.
-fn relay_node(node: &yaml::Node) -> Result<Node, Error> {
-    node.expect_fields(NODE_FIELDS)?;
-    let default = Node::default();
-    Ok(Node {
-        id: node.field("id", owned_text)?.unwrap_or(default.id),
-        cluster: node.field("cluster", owned_text)?.unwrap_or(default.cluster),
-        locality: node.field("locality", locality)?.unwrap_or_default(),
-        metadata: node.field("metadata", |node| serde_json::Map::deserialize(node))?.unwrap_or_default(),
-    })
-}
-
-fn locality(node: &yaml::Node) -> Result<Locality, Error> {
-    node.expect_fields(LOCALITY_FIELDS)?;
-    let part = |key| Ok(node.field(key, owned_text)?.unwrap_or_default());
-    Ok(Locality { region: part("region")?, zone: part("zone")?, sub_zone: part("sub_zone")? })
-}
-
-fn owned_text(node: &yaml::Node) -> Result<String, Error> {
-    node.text().map(str::to_owned)
-}
-
 fn origins(list: &yaml::Node, directory: &Path, own: &OwnAddresses, expected: &str) -> Result<Vec<Origin>, Error> {
     // The positions of origins by name, the names of origins by authority.
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
@@ -220,6 +199,7 @@ fn origins(list: &yaml::Node, directory: &Path, own: &OwnAddresses, expected: &s
             streams_per_connection: node
                 .field("streams_per_connection", count)?
                 .unwrap_or(DEFAULT_STREAMS_PER_CONNECTION),
+            node_metadata: node.field("node_metadata", metadata)?.unwrap_or_default(),
             follow,
             name,
         })
@@ -279,6 +259,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Resul
         belongs_elsewhere("dynamic_parameters", "only an origin with a server is asked")?;
         belongs_elsewhere("keepalive", of_connection)?;
         belongs_elsewhere("streams_per_connection", "only an origin with a server has connections")?;
+        belongs_elsewhere("node_metadata", "only an origin with a server is told of nodes")?;
         belongs_elsewhere("follow", NO_SERVER)?;
     }
     let server = |node: &yaml::Node| Ok(vec![server(node, directory, own)?]);

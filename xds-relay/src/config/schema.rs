@@ -17,7 +17,7 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 impl Config {
     /// A JSON Schema (draft 2020-12) of the file, for editors: what [`parse`](Self::parse) accepts it accepts, but it says nothing of
-    /// what files there are, nor of what goes together.
+    /// what files there are, nor of what else goes together than an origin and what it is.
     ///
     /// ```
     /// let schema = xds_relay::Config::schema();
@@ -84,7 +84,7 @@ fn of_root(schema: &Schema, field: &str) -> Value {
         "admin_hosts" => list(text(), 0),
         "client_status" => flag(),
         "node" => schema.object("node.", NODE_FIELDS, of_node),
-        "origins" => list(required(schema.object("origins[].", ORIGIN_FIELDS, of_origin), &["name"]), 1),
+        "origins" => list(of_one_kind(required(schema.object("origins[].", ORIGIN_FIELDS, of_origin), &["name"])), 1),
         "share_by" => list(text(), 1),
         "aggregation" => {
             either(text(), required(schema.object("aggregation.", AGGREGATION_FIELDS, of_aggregation), &["rules"]))
@@ -148,6 +148,7 @@ fn of_origin(schema: &Schema, field: &str) -> Value {
                 .object("origins[].etcd.", ETCD_FIELDS, |schema, field| of_etcd(schema, field, "origins[].etcd."));
             required(etcd, &["endpoints", "prefix"])
         }
+        "node_metadata" => json!({ "type": "object" }),
         "follow" => schema.object("origins[].follow.", FOLLOW_FIELDS, |_, _| list(text(), 1)),
         "kubernetes" => schema.object("origins[].kubernetes.", KUBERNETES_FIELDS, of_kubernetes),
         "protocol" => one_of(&["delta", "sotw"]),
@@ -263,6 +264,12 @@ fn list(of: Value, least: usize) -> Value {
 
 fn required(object: Value, fields: &[&str]) -> Value {
     with(object, "required", json!(fields))
+}
+
+/// An origin is one of these.
+fn of_one_kind(origin: Value) -> Value {
+    let kinds = ["server", "servers", "files", "etcd", "kubernetes"].map(|kind| json!({ "required": [kind] }));
+    with(origin, "oneOf", json!(kinds))
 }
 
 fn with(mut schema: Value, keyword: &str, says: Value) -> Value {

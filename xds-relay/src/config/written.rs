@@ -220,7 +220,7 @@ fn relay_node(Node { id, cluster, locality, metadata }: &Node) -> Value {
 
 fn origin(origin: &Origin) -> Result<Value, Unwritten> {
     let Origin { name, authorities, kind, tls, token, xdstp, .. } = origin;
-    let Origin { dynamic_parameters, keepalive, streams_per_connection, follow: of_follow, .. } = origin;
+    let Origin { dynamic_parameters, keepalive, streams_per_connection, node_metadata, follow: of_follow, .. } = origin;
     let (name, authorities) = (("name", Some(json!(name))), ("authorities", Some(json!(authorities))));
     match kind {
         OriginKind::Server { servers, protocol } => Ok(some([
@@ -242,6 +242,7 @@ fn origin(origin: &Origin) -> Result<Value, Unwritten> {
             ("dynamic_parameters", Some(dialect(*dynamic_parameters))),
             ("keepalive", Some(time(*keepalive))),
             ("streams_per_connection", Some(json!(streams_per_connection))),
+            ("node_metadata", (!node_metadata.is_empty()).then(|| json!(node_metadata))),
             ("follow", of_follow.as_ref().map(follow::written)),
             authorities,
         ])),
@@ -336,7 +337,7 @@ mod tests {
         for origin in [
             json!({ "server": "https://b:1/", "tls": {}, "token": file, "protocol": "sotw", "xdstp": "by_node" }),
             json!({ "server": "http://b:1/", "tls": { "ca": file, "certificate": file, "key": file, "server_name": "b" } }),
-            json!({ "servers": ["http://b:1/", "http://c:1/"] }),
+            json!({ "servers": ["http://b:1/", "http://c:1/"], "node_metadata": { "a": [1, true, null, "x"] } }),
             json!({ "files": directory.path(), "descriptors": file }),
             json!({ "files": directory.path(), "validate": false, "environment": true, "sub_directories": true }),
             json!({ "etcd": { "endpoints": ["http://b:1/"], "prefix": "x/" }, "descriptors": file, "validate": false }),

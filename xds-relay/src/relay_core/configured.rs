@@ -13,6 +13,7 @@ use crate::config::{self, Config, OriginKind, ServerAddress, XdstpStreams, canon
 use crate::metrics::Metrics;
 use crate::relay_core::followed_origin::FollowedOrigin;
 use crate::relay_core::loops::{Relays, Upwards};
+use crate::relay_core::node_metadata::with_metadata;
 
 const SILENT_HINT: &str = "the origin does not answer: one that looks at the node, or waits for requests of every type on \
                            one stream, needs `xdstp: by_node`";
@@ -119,6 +120,7 @@ fn server(
     if servers.len() > 1 {
         servers.iter().for_each(|server| common.metrics.declare_server(&origin.name, server));
     }
+    let dial = with_metadata(&common.dial, &origin.node_metadata);
     let one = |(at, name)| {
         OneServer::new(ServerSettings {
             origin: origin.name.clone(),
@@ -129,7 +131,7 @@ fn server(
             authorities: authorities.clone(),
             max_request_bytes: config.limits.max_upstream_request_bytes,
             silent_hint: SILENT_HINT,
-            dial: common.dial.clone(),
+            dial: dial.clone(),
             loops: Arc::new(Upwards(common.relays.clone())),
             observer: common.metrics.clone(),
             interner: common.interner.clone(),

@@ -295,6 +295,7 @@ fn nobody_is_served_what_another_origin_or_another_group_said() {
         (away.replace("127.0.0.1:1", "127.0.0.1:2"), true),
         (away.replace("o0", "o1"), false),
         (away.replace("delta", "sotw"), false),
+        (away.replace("delta", "delta, node_metadata: { a: b }"), false),
     ] {
         let (mut world, store) = restarted(DELTA);
         world.restart(0, &other, store);

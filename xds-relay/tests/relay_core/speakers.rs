@@ -1,6 +1,6 @@
 //! Who speaks for whom upstream, and what is asked for on which stream.
 
-use xds_transport::wire::Node;
+use xds_transport::wire::{Node, Struct, Value, value};
 
 use crate::support::*;
 
@@ -32,6 +32,42 @@ fn at_each_reconnect_a_living_member_speaks_for_its_group() {
     world.set_up(0, true);
     world.advance(SECOND);
     assert_eq!(world.asked(0), ["n2 Cluster =a@1"]);
+}
+
+#[test]
+fn an_origin_finds_what_is_configured_for_it_in_each_node_that_asks_it() {
+    let text = |text: &str| Value { kind: Some(value::Kind::StringValue(text.to_owned())) };
+    let metadata = |of: &[(&str, &str)]| {
+        let fields = of.iter().map(|(key, says)| ((*key).to_owned(), text(says))).collect();
+        Some(Struct { fields })
+    };
+    let mut world = World::empty();
+    world.origins.extend([Origin::new(), Origin::new()]);
+    let origins = "share_by: [cluster]\norigins: [{ name: o0, server: 'a:1', authorities: [a], node_metadata: { relay: r } }, \
+                   { name: o1, server: 'b:1', authorities: [b] }]\n";
+    let relay = world.add_relay(origins, vec![Feeder::Origin(0), Feeder::Origin(1)]);
+    for id in ["n1", "n2"] {
+        let says = metadata(&[("relay", "not so"), ("id", id)]);
+        let node = Node { id: id.into(), cluster: "c".into(), metadata: says, ..Node::default() };
+        let client = world.client_with(relay, DELTA, &node);
+        world.subscribe(client, CLUSTERS, &["old", NAME, &NAME.replace("//a/", "//b/")]);
+    }
+    let told = |world: &World| {
+        let nodes = world.nodes_upstream(relay).into_iter();
+        let mut told: Vec<_> = nodes.map(|(origin, node)| (origin, node.id, node.metadata)).collect();
+        told.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        told
+    };
+    let own = "xds-relay".to_owned();
+    let of_group = |id: &str| (0, id.to_owned(), metadata(&[("relay", "r"), ("id", id)]));
+    let others = [(0, own.clone(), metadata(&[("relay", "r")])), (1, own, None)];
+    assert_eq!(told(&world), [&[of_group("n1")][..], &others].concat());
+    // Whoever speaks next.
+    world.disconnect(0);
+    world.set_up(0, false);
+    world.set_up(0, true);
+    world.advance(SECOND);
+    assert_eq!(told(&world), [&[of_group("n2")][..], &others].concat());
 }
 
 #[test]

@@ -80,6 +80,7 @@ fn others(directory: &Path) -> Vec<(&'static str, Value)> {
         ("origins", origin(json!({ "protocol": "sotw" }))),
         ("origins", origin(json!({ "xdstp": "by_node" }))),
         ("origins", origin(json!({ "dynamic_parameters": "draft" }))),
+        ("origins", origin(json!({ "node_metadata": { "a": 1 } }))),
         ("origins", followed),
         ("origins", origin(json!({ "keepalive": "1m" }))),
         ("origins", origin(json!({ "server": "127.0.0.1:3" }))),

@@ -157,9 +157,7 @@ fn origin(node: &Node, own: &OwnAddresses, config: &mut Config, notes: &mut Note
     origin.optional("request_node_metadata", |node| {
         let value = text(node)?;
         if !value.is_empty() {
-            let remark = "on streams for `xdstp:` names only: all others carry the node of a client as it is";
-            notes.add(node, "origin_server.request_node_metadata", "node", remark);
-            config.node.metadata.insert("xdsrelay_node_metadata".to_owned(), value.into());
+            asked.node_metadata.insert("xdsrelay_node_metadata".to_owned(), value.into());
         }
         Ok(())
     })?;
@@ -242,7 +240,15 @@ fn metrics_sink(node: &Node, config: &mut Config, notes: &mut Notes) -> Result<(
             }
             Ok(prefix)
         })?;
-        sent.interval = statsd.required("flush_interval", duration)?.clamp(SHORTEST_INTERVAL, LONGEST);
+        sent.interval = statsd.required("flush_interval", |node| {
+            let said = duration(node)?;
+            let interval = said.clamp(SHORTEST_INTERVAL, LONGEST);
+            if interval != said {
+                let words = format!("it is {}: from 100ms to a day", humantime::format_duration(interval));
+                notes.add(node, "metrics_sink.statsd.flush_interval", "statsd", words);
+            }
+            Ok(interval)
+        })?;
         let text = "metrics have the relay's own names, and no keys of requests in them";
         notes.add(node, "metrics_sink.statsd", "statsd", text);
         if let Some((_, problem)) = sent.problem() {

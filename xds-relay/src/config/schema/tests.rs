@@ -38,6 +38,10 @@ fn refuses(schema: &Value, value: &Value, path: &str) -> Option<String> {
                 let refused: Vec<_> = all.iter().map_while(|one| refuses(one, value, path)).collect();
                 (refused.len() == all.len()).then(|| refused.join(", or "))
             }
+            "oneOf" => {
+                let good = says.as_array().unwrap().iter().filter(|one| refuses(one, value, path).is_none()).count();
+                (good != 1).then(|| format!("{path}: {good} of {says}"))
+            }
             "required" => {
                 let lacking =
                     says.as_array().unwrap().iter().find(|field| value.get(field.as_str().unwrap()).is_none());
@@ -111,8 +115,18 @@ fn what_is_refused_when_it_is_read_is_refused_in_an_editor() {
         assert!(refused.contains(words), "{more}: {refused:?}");
         assert!(Config::parse("relay.yaml", &text).is_err(), "{more}");
     }
-    for text in ["linger: 1s", "origins: []", "origins: [{ server: 'a:1' }]", "origins: [{ name: a, sever: b }]"] {
+    for text in [
+        "linger: 1s",
+        "origins: []",
+        "origins: [{ server: 'a:1' }]",
+        "origins: [{ name: a, sever: b }]",
+        "origins: [{ name: a }]",
+        "origins: [{ name: a, server: 'a:1', servers: ['b:1'] }]",
+        "origins: [{ name: a, servers: ['b:1'], files: . }]",
+        "origins: [{ name: a, kubernetes: {}, etcd: { endpoints: ['b:1'], prefix: x/ } }]",
+    ] {
         assert!(refuses(&Config::schema(), &json_of(text), "").is_some(), "{text}");
+        assert!(Config::parse("relay.yaml", text).is_err(), "{text}");
     }
     let filled = "origins: [{ name: a, server: '${A}:1' }]\nlimits: { streams: '${N}' }\nclient_status: '${S:-true}'";
     assert_eq!(refuses(&Config::schema(), &json_of(filled), ""), None);

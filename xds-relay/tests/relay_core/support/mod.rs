@@ -377,6 +377,12 @@ impl World {
         Node::decode(self.relays[relay].links[0].node.clone()).unwrap()
     }
 
+    /// Who speaks on each of its streams, and to which origin.
+    pub(crate) fn nodes_upstream(&self, relay: usize) -> Vec<(usize, Node)> {
+        let links = self.relays[relay].links.iter();
+        links.map(|link| (link.origin, Node::decode(link.node.clone()).unwrap())).collect()
+    }
+
     /// The scopes that a relay holds.
     pub(crate) fn scopes_of(&self, relay: usize) -> Vec<String> {
         self.relays[relay].core.config_dump(self.now).scopes.into_iter().map(|scope| scope.scope).collect()
