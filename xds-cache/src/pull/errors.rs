@@ -108,8 +108,9 @@ impl<V> Cache<V> {
         let lists: Vec<_> = match collections {
             None => self.subscribers[id]
                 .links
+                .as_slice()
                 .iter()
-                .filter_map(|link| Some(self.subscribers[*link].to_list()?.0))
+                .filter_map(|link| Some(self.subscribers.to_list(*link)?.0))
                 .collect(),
             Some(collections) => {
                 let type_key = self.subscribers[id].type_key;
@@ -178,7 +179,7 @@ impl<V> Cache<V> {
             && failure.seq > self.subscribers.told_up_to(link)
         {
             let (name, seq) = (slot.name.clone(), failure.seq);
-            self.subscribers[link].cursor = seq;
+            self.subscribers[link].set_cursor(seq);
             let subscriber = self.subscribers[link].subscriber;
             self.subscribers[subscriber].owed.fail(name);
         }

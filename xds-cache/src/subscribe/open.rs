@@ -62,7 +62,7 @@ impl<V> Cache<V> {
         let (part, is_last) = self.subscribers.close_part(id, most);
         let mut left = Vec::new();
         for at in part {
-            let target = self.subscribers[at].target;
+            let target = self.subscribers.target(at);
             let interest = self.store.interest_of(target);
             if self.drop_link(at) {
                 left.push(interest);
