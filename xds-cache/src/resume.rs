@@ -148,6 +148,9 @@ impl<V> Cache<V> {
     /// What the subscriber said it holds of a name does not count once it asks for the name, or for an alias of it.
     /// Whether it may hold the name.
     pub(crate) fn ask_by_name(&mut self, id: SubscriberId, slot: SlotKey) -> bool {
+        if !self.subscribers[id].owed.minds_asking() {
+            return false;
+        }
         let sends = self.store.resolve(slot);
         self.subscribers[id].owed.asked(&self.store[slot].name, &self.store[sends].name)
     }

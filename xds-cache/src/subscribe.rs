@@ -87,15 +87,19 @@ impl<V> Cache<V> {
         let at = self.subscribers.link(id, new, watchers, holds);
         let watchers = watchers.count;
         self.look_anew(at);
-        if let Target::Slot(slot) = target {
-            let sends = self.store.resolve(slot);
-            // It may have what that stands for, and know so.
-            self.follow_alias(at, slot, sends);
-        }
-        self.restart_other_names(at);
-        if let Target::List(list) = target {
-            self.restart_within(id, list);
-            self.repeat_errors_within(at, list);
+        match target {
+            // Mostly nothing has another name.
+            Target::Slot(slot) if self.has_aliases(at) => {
+                let sends = self.store.resolve(slot);
+                // It may have what that stands for, and know so.
+                self.follow_alias(at, slot, sends);
+                self.restart_other_names(at);
+            }
+            Target::Slot(_) => {}
+            Target::List(list) => {
+                self.restart_within(id, list);
+                self.repeat_errors_within(at, list);
+            }
         }
         match watchers {
             1 => Subscribed::First,

@@ -104,8 +104,13 @@ impl<V> Cache<V> {
 
     /// What a link is to is to be sent again, whatever was looked at. Of the members of a collection, that there is nothing for
     /// the subscriber is no part of what is sent.
+    #[inline]
     pub(crate) fn look_anew(&mut self, link: LinkKey) {
-        let (target, subscriber) = (self.subscribers.target(link), self.subscribers[link].subscriber);
+        let subscriber = self.subscribers[link].subscriber;
+        if self.subscribers[subscriber].looked.is_empty() {
+            return;
+        }
+        let target = self.subscribers.target(link);
         let names = self.looked_at(self.subscribers.id_of(subscriber), target);
         let looked = &mut self.subscribers[subscriber].looked;
         for name in names {

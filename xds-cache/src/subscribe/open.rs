@@ -63,9 +63,10 @@ impl<V> Cache<V> {
         let mut left = Vec::new();
         for at in part {
             let target = self.subscribers.target(at);
-            let interest = self.store.interest_of(target);
+            // After that there may be no name of it.
+            let interest = (self.watchers(target) == 1).then(|| self.store.interest_of(target));
             if self.drop_link(at) {
-                left.push(interest);
+                left.extend(interest);
             }
         }
         if !is_last {

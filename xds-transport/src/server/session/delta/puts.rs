@@ -24,6 +24,16 @@ impl Puts {
         self.own().push(name);
     }
 
+    /// The same, where about so many more are to come.
+    #[inline]
+    pub(crate) fn push_of(&mut self, more: usize, name: ResourceName) {
+        let own = self.own();
+        if own.len() == own.capacity() {
+            own.reserve(more + 1);
+        }
+        own.push(name);
+    }
+
     pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&ResourceName) -> bool) {
         self.own().retain(|name| keeps(name));
     }
