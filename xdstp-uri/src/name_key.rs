@@ -101,7 +101,7 @@ impl<'a> CanonicalText<'a> {
         rest.get(..rest.bytes().position(|byte| byte == b'/')?)
     }
 
-    /// Whether [that](Self::authority) is this one.
+    /// Whether [that](Self::authority) is this one, which has no `/`, as none has in its canonical form.
     ///
     /// # Examples
     /// ```
@@ -115,7 +115,7 @@ impl<'a> CanonicalText<'a> {
     pub fn is_of(&self, authority: &str) -> bool {
         let rest = self.0.strip_prefix(XDSTP).and_then(|rest| rest.strip_prefix("//"));
         let behind = rest.and_then(|rest| rest.strip_prefix(authority));
-        behind.is_some_and(|behind| behind.starts_with('/')) && !authority.contains('/')
+        behind.is_some_and(|behind| behind.starts_with('/'))
     }
 
     fn parts(&self) -> NameParts<'a> {
