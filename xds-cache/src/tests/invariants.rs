@@ -7,7 +7,7 @@ use xdstp_uri::ResourceName;
 use crate::Cache;
 use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target, TypeKey};
 use crate::store::{Answer, State, Varied, refuses};
-use crate::subscribers::{Chain, Debt, Names};
+use crate::subscribers::{Chain, Debt, Link, Names};
 
 /// Panics when a chain, a count or an index is wrong, or something nobody uses was kept.
 pub(super) fn check<V>(cache: &Cache<V>) {
@@ -181,7 +181,7 @@ fn check_links<V>(cache: &Cache<V>) {
     }
     assert_eq!(seen.len(), cache.subscribers.links.len(), "a link stands on no chain");
     assert_eq!(linked, cache.subscribers.links.len(), "a link that its subscriber does not have");
-    let walks: BTreeSet<_> = cache.subscribers.links.values().filter_map(|link| link.walk()).collect();
+    let walks: BTreeSet<_> = cache.subscribers.links.values().filter_map(Link::walk).collect();
     let to_lists = cache.subscribers.links.values().filter(|link| link.is_to_list()).count();
     assert_eq!((walks.len(), cache.subscribers.walks.len()), (to_lists, to_lists));
 }
