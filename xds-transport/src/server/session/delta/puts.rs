@@ -29,7 +29,7 @@ impl Puts {
     pub(crate) fn push_of(&mut self, more: usize, name: ResourceName) {
         let own = self.own();
         if own.len() == own.capacity() {
-            own.reserve(more + 1);
+            make_room(own, more + 1);
         }
         own.push(name);
     }
@@ -57,6 +57,13 @@ impl Puts {
         }
         &mut self.own
     }
+}
+
+/// Apart from what each update does.
+#[cold]
+#[inline(never)]
+fn make_room(own: &mut SmallVec<[ResourceName; 1]>, more: usize) {
+    own.reserve(more);
 }
 
 impl From<Arc<Image>> for Puts {
