@@ -20,19 +20,19 @@ pub(crate) trait Keyed {
 }
 
 /// Where in an arena an entry is, by that part of it. They come from the network, so the hash is seeded.
-pub(crate) struct Index<K, T, S = RandomState> {
+pub(crate) struct Index<K, T> {
     table: HashTable<K>,
-    seed: S,
+    seed: RandomState,
     of: PhantomData<fn() -> T>,
 }
 
-impl<K, T, S: Default> Default for Index<K, T, S> {
+impl<K, T> Default for Index<K, T> {
     fn default() -> Self {
-        Self { table: HashTable::new(), seed: S::default(), of: PhantomData }
+        Self { table: HashTable::new(), seed: RandomState::default(), of: PhantomData }
     }
 }
 
-impl<K: Key, T: Keyed, S: BuildHasher> Index<K, T, S> {
+impl<K: Key, T: Keyed> Index<K, T> {
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
@@ -44,11 +44,6 @@ impl<K: Key, T: Keyed, S: BuildHasher> Index<K, T, S> {
 
     pub(crate) fn find<'a>(&self, entries: &'a Arena<K, T>, by: T::By<'a>) -> Option<K> {
         self.table.find(self.seed.hash_one(&by), |at| entries[*at].by() == by).copied()
-    }
-
-    /// The same, by what has the hash of that and may be something else: `is` says of which entry it is.
-    pub(crate) fn find_by(&self, entries: &Arena<K, T>, hashed: &impl Hash, is: impl Fn(&T) -> bool) -> Option<K> {
-        self.table.find(self.seed.hash_one(hashed), |at| is(&entries[*at])).copied()
     }
 
     /// Indexes what is at `at`, and is not found yet.

@@ -131,7 +131,7 @@ impl<V> Cache<V> {
             && let Some(resource) = slot.state.resource()
         {
             // Otherwise the collection is about to send it.
-            let sent = self.subscribers[narrowest].cursor >= slot.seq;
+            let sent = self.subscribers[narrowest].cursor() >= slot.seq;
             if sent {
                 if self.owes_error(id, &name) {
                     self.subscribers[id].owed.fail(name.clone());
@@ -159,13 +159,13 @@ impl<V> Cache<V> {
         link: LinkKey,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Target::Slot(at) = self.subscribers[link].target else { return ControlFlow::Continue(()) };
+        let Target::Slot(at) = self.subscribers.target(link) else { return ControlFlow::Continue(()) };
         let seq = self.store[at].seq;
-        let passed = self.subscribers[link].cursor;
+        let passed = self.subscribers[link].cursor();
         self.note_error(link, at);
         // It may have passed an error that is newer than the state.
-        let cursor = &mut self.subscribers[link].cursor;
-        *cursor = seq.max(*cursor);
+        let of = &mut self.subscribers[link];
+        of.set_cursor(seq.max(of.cursor()));
         self.rechain(link, Chain::Clean);
         if passed >= seq {
             return ControlFlow::Continue(());
@@ -173,7 +173,7 @@ impl<V> Cache<V> {
         let sends = if self.has_aliases(link) { self.send_by_alias(link, at) } else { at };
         match self.store[sends].state {
             State::Present(_) => {
-                self.subscribers[link].sent = true;
+                self.subscribers[link].set_sent(true);
                 self.put(id, sends, visitor)
             }
             State::Varied(_) => self.pull_varied(id, sends, Some((link, passed)), visitor),
@@ -183,7 +183,7 @@ impl<V> Cache<V> {
                     self.forget_look(id, &name);
                     return ControlFlow::Continue(());
                 }
-                let sent = std::mem::take(&mut self.subscribers[link].sent);
+                let sent = self.subscribers[link].take_sent();
                 self.subscribers[id].owed.absent(name, sent);
                 ControlFlow::Continue(())
             }

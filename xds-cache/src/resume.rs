@@ -11,7 +11,7 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::{ListKey, SlotKey, Target, TypeKey};
 use crate::store::{Answer, State};
-use crate::subscribers::{Debt, Link, Subscriber};
+use crate::subscribers::{Debt, Subscriber};
 use crate::text::{TypeUrl, Version};
 
 /// What a subscriber was told of a name.
@@ -67,17 +67,19 @@ impl<V> Cache<V> {
     fn was_told(&self, id: SubscriberId, type_key: TypeKey, name: &ResourceName) -> Option<Told> {
         let slot = self.store.slot_of(type_key, name);
         let named = slot.into_iter().flat_map(|at| self.links_to(id, at));
-        let mut links = named.chain(self.covering(id, type_key, name)).map(|link| &self.subscribers[link]);
+        let mut links = named.chain(self.covering(id, type_key, name));
         if slot.is_some_and(|at| self.store[at].state.varied().is_some()) {
             let look = self.look_of(id, name).filter(|look| look.seq > 0)?;
             return Some(if look.held.is_empty() { Told::Gone } else { Told::Sent });
         }
         match slot.map(|at| &self.store[at]).filter(|slot| slot.state.is_present()) {
-            Some(slot) => links.any(|link| link.cursor >= slot.seq).then_some(Told::Sent),
+            Some(slot) => links.any(|link| self.subscribers[link].cursor() >= slot.seq).then_some(Told::Sent),
             None => {
-                let told = |link: &Link| match link.target {
-                    Target::Slot(at) => link.cursor > 0 && matches!(self.store[at].state, State::Absent),
-                    Target::List(_) => link.walk.is_some_and(|walk| self.subscribers[walk].complete),
+                let told = |link| match self.subscribers.target(link) {
+                    Target::Slot(at) => {
+                        self.subscribers[link].cursor() > 0 && matches!(self.store[at].state, State::Absent)
+                    }
+                    Target::List(_) => self.subscribers.walk(link).is_some_and(|walk| walk.complete),
                 };
                 links.any(told).then_some(Told::Gone)
             }
@@ -146,6 +148,9 @@ impl<V> Cache<V> {
     /// What the subscriber said it holds of a name does not count once it asks for the name, or for an alias of it.
     /// Whether it may hold the name.
     pub(crate) fn ask_by_name(&mut self, id: SubscriberId, slot: SlotKey) -> bool {
+        if !self.subscribers[id].owed.minds_asking() {
+            return false;
+        }
         let sends = self.store.resolve(slot);
         self.subscribers[id].owed.asked(&self.store[slot].name, &self.store[sends].name)
     }

@@ -12,7 +12,7 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{LinkKey, ListKey, Target};
-use crate::subscribers::{Chain, Link, Walk};
+use crate::subscribers::{Chain, Link, New, Walk};
 
 /// What a [`subscribe`](Cache::subscribe) did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,23 +79,27 @@ impl<V> Cache<V> {
                 false
             }
         };
-        let walk = match target {
-            Target::Slot(_) => None,
-            Target::List(list) => Some(self.new_walk(id, list)),
+        let new = match target {
+            Target::Slot(slot) => New::Slot(slot),
+            Target::List(list) => New::List(self.new_walk(id, list)),
         };
         let watchers = self.store.watchers_mut(target);
-        let at = self.subscribers.link(id, target, watchers, walk, holds);
+        let at = self.subscribers.link(id, new, watchers, holds);
         let watchers = watchers.count;
         self.look_anew(at);
-        if let Target::Slot(slot) = target {
-            let sends = self.store.resolve(slot);
-            // It may have what that stands for, and know so.
-            self.follow_alias(at, slot, sends);
-        }
-        self.restart_other_names(at);
-        if let Target::List(list) = target {
-            self.restart_within(id, list);
-            self.repeat_errors_within(at, list);
+        match target {
+            // Mostly nothing has another name.
+            Target::Slot(slot) if self.has_aliases(at) => {
+                let sends = self.store.resolve(slot);
+                // It may have what that stands for, and know so.
+                self.follow_alias(at, slot, sends);
+                self.restart_other_names(at);
+            }
+            Target::Slot(_) => {}
+            Target::List(list) => {
+                self.restart_within(id, list);
+                self.repeat_errors_within(at, list);
+            }
         }
         match watchers {
             1 => Subscribed::First,
@@ -112,7 +116,7 @@ impl<V> Cache<V> {
         // Envoy lists no glob members when it reconnects (rule 100); what it holds of a wildcard it does list.
         let since = if list.glob.is_some() { seq } else { 0 };
         self.store.pass(at, None, Some(seq));
-        Walk::new(seq, since, self.subscribers[id].resumes)
+        Walk::new(at, seq, since, self.subscribers[id].resumes)
     }
 
     /// What a subscriber is interested in.
@@ -139,8 +143,8 @@ impl<V> Cache<V> {
         let subscriber = self.subscribers.find(id);
         subscriber
             .into_iter()
-            .flat_map(move |subscriber| subscriber.links.get(skipped..).unwrap_or_default())
-            .map(|at| self.store.interest_of(self.subscribers[*at].target))
+            .flat_map(move |subscriber| subscriber.links.as_slice().get(skipped..).unwrap_or_default())
+            .map(|at| self.store.interest_of(self.subscribers.target(*at)))
     }
 
     /// Whether a subscriber asked for this name or collection itself.
@@ -165,16 +169,18 @@ impl<V> Cache<V> {
 
     /// Everything of the link's target is to be sent again.
     fn rewind(&mut self, at: LinkKey) {
-        let Link { target, subscriber, .. } = self.subscribers[at];
+        let Link { subscriber, .. } = self.subscribers[at];
         self.restart(at);
-        match target {
+        match self.subscribers.target(at) {
             Target::Slot(slot) => {
-                self.subscribers[at].sent |= self.ask_by_name(self.subscribers.id_of(subscriber), slot);
+                if self.ask_by_name(self.subscribers.id_of(subscriber), slot) {
+                    self.subscribers[at].set_sent(true);
+                }
                 self.restart_other_names(at);
             }
             Target::List(list) => {
                 let resumes = self.subscribers[subscriber].resumes;
-                let walk = self.subscribers[at].walk.map(|walk| &mut self.subscribers[walk]);
+                let walk = self.subscribers[at].walk().map(|walk| &mut self.subscribers[walk]);
                 let lapsed = walk.is_some_and(|walk| walk.repeat(resumes) == resumes);
                 self.subscribers[subscriber].owed.take_sweep(at);
                 self.restart_within(self.subscribers.id_of(subscriber), list);
@@ -187,15 +193,16 @@ impl<V> Cache<V> {
     }
 
     pub(crate) fn restart(&mut self, at: LinkKey) {
-        let Link { cursor, walk, .. } = self.subscribers[at];
-        self.subscribers[at].cursor = 0;
+        let link = &mut self.subscribers[at];
+        let (cursor, walk) = (link.cursor(), link.walk());
+        link.set_cursor(0);
         self.look_anew(at);
         if let Some(walk) = walk {
             let walk = &mut self.subscribers[walk];
             (walk.at, walk.sent) = (None, walk.sent.max(cursor));
         }
         // Who waits already keeps the place in the line.
-        if self.subscribers[at].chain != Chain::Work {
+        if self.subscribers[at].chain() != Chain::Work {
             self.rechain(at, Chain::Work);
         }
     }
@@ -205,8 +212,10 @@ impl<V> Cache<V> {
     fn restart_within(&mut self, id: SubscriberId, list: ListKey) {
         for at in self.links_within(id, list) {
             // Of variants for others there is nothing to send.
-            let Link { cursor, target, .. } = self.subscribers[at];
-            if cursor > 0 && !matches!(target, Target::Slot(at) if self.lacks_all_variants(id, at)) {
+            let target = self.subscribers.target(at);
+            if self.subscribers[at].cursor() > 0
+                && !matches!(target, Target::Slot(at) if self.lacks_all_variants(id, at))
+            {
                 self.restart(at);
             }
         }
@@ -222,8 +231,8 @@ impl<V> Cache<V> {
 
     /// Who asks for a resource by one of its names is sent it, though another one brought it (rule 48).
     pub(crate) fn restart_other_names(&mut self, link: LinkKey) {
-        let Link { target, subscriber, .. } = self.subscribers[link];
-        let Target::Slot(at) = target else { return };
+        let Link { subscriber, .. } = self.subscribers[link];
+        let Target::Slot(at) = self.subscribers.target(link) else { return };
         if self.store[self.store[at].type_key].aliases.is_empty() {
             return;
         }

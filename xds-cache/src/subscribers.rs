@@ -10,17 +10,19 @@ mod claims;
 mod full_state;
 mod link;
 mod linking;
+mod links;
 mod looked;
 mod name_set;
 mod names;
 mod owed;
+mod places;
 mod subscriber;
+mod targets;
 
 pub(crate) use all::Subscribers;
 pub(crate) use full_state::FullState;
-#[cfg(test)]
-pub(crate) use link::Ends;
 pub(crate) use link::{Chain, Link, Walk};
+pub(crate) use linking::New;
 pub(crate) use looked::Look;
 pub(crate) use names::Names;
 pub(crate) use owed::Debt;

@@ -28,8 +28,8 @@ impl<V> Cache<V> {
             let (variant, resource) = self.store.select(at, subscriber.selector)?;
             Some((variant.filter(|variant| !variant.is_plain()), resource))
         };
-        for link in &subscriber.links {
-            match self.subscribers[*link].target {
+        for link in subscriber.links.as_slice() {
+            match self.subscribers.target(*link) {
                 Target::Slot(at) => {
                     let sends = self.store.resolve(at);
                     let slot = &self.store[sends];
@@ -60,8 +60,8 @@ impl<V> Cache<V> {
     pub fn unanswered_collections(&self, id: SubscriberId) -> Unanswered {
         let mut unanswered = Unanswered::default();
         if self.is_open(id) {
-            for link in &self.subscribers[id].links {
-                if let Target::List(list) = self.subscribers[*link].target {
+            for link in self.subscribers[id].links.as_slice() {
+                if let Target::List(list) = self.subscribers.target(*link) {
                     self.count_unanswered(list, &mut unanswered);
                 }
             }

@@ -55,7 +55,7 @@ impl<V> Cache<V> {
 
     /// Moves a link to another chain.
     pub(crate) fn rechain(&mut self, at: LinkKey, chain: Chain) {
-        let clean = &mut self.store.watchers_mut(self.subscribers[at].target).clean;
+        let clean = &mut self.store.watchers_mut(self.subscribers.target(at)).clean;
         self.subscribers.unchain(clean, at);
         self.subscribers.push(clean, at, chain);
     }
@@ -72,7 +72,7 @@ impl<V> Cache<V> {
                 continue;
             }
             let Some(link) = self.subscribers.link_of(id, Target::List(list)) else { continue };
-            let is_clean = self.subscribers[link].chain == Chain::Clean;
+            let is_clean = self.subscribers[link].chain() == Chain::Clean;
             let subscriber = &mut self.subscribers[id];
             let is_news = subscriber.owed.gone(name.clone()) && is_clean;
             woken.extend(Some(id).filter(|_| is_news && !subscriber.has_changes()));
@@ -102,10 +102,10 @@ impl<V> Cache<V> {
         let mut owed = std::mem::take(&mut self.store[at].owed);
         let newest = owed.back().map_or(0, |gone| gone.seq);
         let mut lagging = Vec::new();
-        for link in self.subscribers.links.values().filter(|link| link.target == Target::List(at)) {
-            let walk = link.walk.map(|walk| &self.subscribers[walk]);
+        for link in self.subscribers.links.values() {
+            let walk = link.walk().map(|walk| &self.subscribers[walk]).filter(|walk| walk.list == at);
             if let Some(walk) = walk.filter(|walk| walk.gone_cursor < newest) {
-                lagging.push((walk.gone_cursor, walk.sent_up_to(link.cursor), link.subscriber));
+                lagging.push((walk.gone_cursor, walk.sent_up_to(link.cursor()), link.subscriber));
             }
         }
         lagging.sort_unstable();

@@ -127,6 +127,10 @@ impl ServedStream for Outside {
         lock(&self.rule).clone()
     }
 
+    fn is_limited(&self) -> bool {
+        lock(&self.rule).is_some()
+    }
+
     fn judge(&self) -> Result<(), String> {
         let under = self.rules.now().of(&self.shown).map_err(|status| status.message().to_owned())?;
         self.client_use.is_under(under.as_ref().map(Under::allowed));

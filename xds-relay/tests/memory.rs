@@ -247,8 +247,8 @@ fn a_group_costs_18_kilobytes() {
 }
 
 #[test]
-fn a_name_costs_a_client_64_bytes_over_delta_and_176_over_sotw() {
-    for (protocol, goal) in [(Protocol::Delta, 64), (Protocol::Sotw, 176)] {
+fn a_name_costs_a_client_44_bytes_over_delta_and_88_over_sotw() {
+    for (protocol, goal) in [(Protocol::Delta, 44), (Protocol::Sotw, 88)] {
         for (clients, names) in [(10, 1_000), (100, 100), (100, 1_000)] {
             let mut world = World::new(1_000, new_style);
             // What others want is asked for already.

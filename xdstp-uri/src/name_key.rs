@@ -56,7 +56,7 @@ pub struct GlobParent<'a>(pub(crate) NameParts<'a>);
 /// # Ok::<(), xdstp_uri::ParseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CanonicalText<'a>(NameParts<'a>, &'a str);
+pub struct CanonicalText<'a>(&'a str);
 
 impl<'a> CanonicalText<'a> {
     /// The key of a text, whatever it is.
@@ -68,15 +68,8 @@ impl<'a> CanonicalText<'a> {
     /// assert_eq!(CanonicalText::new("web").as_str(), "web");
     /// ```
     #[must_use]
-    pub fn new(text: &'a str) -> Self {
-        if !text.starts_with(XDSTP) {
-            return Self(NameParts { directory: text, leaf: "", params: "" }, text);
-        }
-        // In the canonical form an authority and a path show no '?'.
-        // Most have no parameters, and that is found out faster than where they are.
-        let params = if text.as_bytes().contains(&b'?') { text.find('?') } else { None };
-        let (path, params) = params.and_then(|at| text.split_at_checked(at)).unwrap_or((text, ""));
-        Self(NameParts::of(path, params), text)
+    pub const fn new(text: &'a str) -> Self {
+        Self(text)
     }
 
     /// The text.
@@ -89,7 +82,7 @@ impl<'a> CanonicalText<'a> {
     /// ```
     #[must_use]
     pub const fn as_str(&self) -> &'a str {
-        self.1
+        self.0
     }
 
     /// The authority of the name, if there is one that has this canonical form; `None` of an opaque name.
@@ -103,15 +96,44 @@ impl<'a> CanonicalText<'a> {
     /// ```
     #[must_use]
     pub fn authority(&self) -> Option<&'a str> {
-        let rest = self.1.strip_prefix(XDSTP)?.strip_prefix("//")?;
+        let rest = self.0.strip_prefix(XDSTP)?.strip_prefix("//")?;
         // Byte by byte: it is short.
         rest.get(..rest.bytes().position(|byte| byte == b'/')?)
+    }
+
+    /// Whether [that](Self::authority) is this one, which has no `/`, as none has in its canonical form.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::CanonicalText;
+    ///
+    /// assert!(CanonicalText::new("xdstp://a/T/x").is_of("a"));
+    /// assert!(!CanonicalText::new("xdstp://a.b/T/x").is_of("a"));
+    /// assert!(!CanonicalText::new("web").is_of(""));
+    /// ```
+    #[must_use]
+    pub fn is_of(&self, authority: &str) -> bool {
+        let rest = self.0.strip_prefix(XDSTP).and_then(|rest| rest.strip_prefix("//"));
+        let behind = rest.and_then(|rest| rest.strip_prefix(authority));
+        behind.is_some_and(|behind| behind.starts_with('/'))
+    }
+
+    fn parts(&self) -> NameParts<'a> {
+        let text = self.0;
+        if !text.starts_with(XDSTP) {
+            return NameParts { directory: text, leaf: "", params: "" };
+        }
+        // In the canonical form an authority and a path show no '?'.
+        // Most have no parameters, and that is found out faster than where they are.
+        let params = if text.as_bytes().contains(&b'?') { text.find('?') } else { None };
+        let (path, params) = params.and_then(|at| text.split_at_checked(at)).unwrap_or((text, ""));
+        NameParts::of(path, params)
     }
 }
 
 impl hash::Hash for CanonicalText<'_> {
     fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
+        self.parts().hash(state);
     }
 }
 
@@ -168,7 +190,7 @@ mod sealed {
 
     impl Parts for CanonicalText<'_> {
         fn parts(&self) -> NameParts<'_> {
-            self.0
+            self.parts()
         }
     }
 }

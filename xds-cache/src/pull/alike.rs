@@ -2,7 +2,7 @@
 
 use crate::cache::Cache;
 use crate::id::SubscriberId;
-use crate::keys::{ListKey, SlotKey, Target};
+use crate::keys::{ListKey, SlotKey};
 use crate::moments::Seq;
 use crate::subscribers::Debt;
 
@@ -25,10 +25,9 @@ impl<V> Cache<V> {
     /// Who has been visited what is between two places can have another one [pass](Self::pass) it, which is sent the same then.
     pub fn place(&self, id: SubscriberId) -> Option<Place> {
         let subscriber = self.subscribers.find(id)?;
-        let [link] = subscriber.links[..] else { return None };
-        let link = &self.subscribers[link];
-        let Target::List(list) = link.target else { return None };
-        let walk = &self.subscribers[link.walk?];
+        let [link] = subscriber.links.as_slice() else { return None };
+        let (list, walk) = self.subscribers.to_list(*link)?;
+        let (link, walk) = (&self.subscribers[*link], &self.subscribers[walk]);
         let owed = &subscriber.owed;
         let is_alike = subscriber.selector.is_none()
             && subscriber.claims.is_empty()
@@ -39,7 +38,7 @@ impl<V> Cache<V> {
             list,
             live: self.store[list].live,
             changes: self.store.seq,
-            cursor: link.cursor,
+            cursor: link.cursor(),
             at: walk.at,
         })
     }
@@ -74,9 +73,9 @@ impl<V> Cache<V> {
         if !is_same || self.place(id) != Some(*from) {
             return None;
         }
-        let link = *self.subscribers[id].links.first()?;
-        self.subscribers[link].cursor = to.cursor;
-        let walk = self.subscribers[link].walk?;
+        let link = *self.subscribers[id].links.as_slice().first()?;
+        self.subscribers[link].set_cursor(to.cursor);
+        let walk = self.subscribers[link].walk()?;
         let walk = &mut self.subscribers[walk];
         walk.at = to.at;
         walk.spoken |= to.cursor > from.cursor;

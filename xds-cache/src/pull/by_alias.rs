@@ -19,10 +19,10 @@ impl<V> Cache<V> {
         let id = self.subscribers.id_of(subscriber);
         let there = self.seen(id, sends).is_some();
         for other in self.links_to(id, sends).collect::<Vec<_>>() {
-            let Target::Slot(at) = self.subscribers[other].target else { continue };
+            let Target::Slot(at) = self.subscribers.target(other) else { continue };
             let link = &mut self.subscribers[other];
-            link.cursor = self.store[at].seq.max(link.cursor);
-            link.sent |= there;
+            link.set_cursor(self.store[at].seq.max(link.cursor()));
+            link.set_sent(there || link.sent());
             self.follow_alias(other, at, sends);
         }
         sends

@@ -7,7 +7,7 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::change_set::{Pull, Pulled};
 use crate::id::SubscriberId;
-use crate::keys::{LinkKey, ListKey, SlotKey, Target, WalkKey};
+use crate::keys::{LinkKey, ListKey, SlotKey, WalkKey};
 use crate::moments::Seq;
 use crate::store::Answer;
 use crate::subscribers::{Chain, Debt, Link, Subscriber, Walk};
@@ -18,7 +18,7 @@ impl<V> Cache<V> {
     pub(crate) fn has_begun(&mut self, id: SubscriberId) {
         let waiting: Vec<_> = self.subscribers.chain(self.subscribers[id].lists).collect();
         for link in waiting {
-            if let Some((list, walk)) = self.subscribers[link].to_list() {
+            if let Some((list, walk)) = self.subscribers.to_list(link) {
                 self.subscribers[walk].spoken |= self.store[list].answer != Answer::None;
             }
         }
@@ -31,8 +31,8 @@ impl<V> Cache<V> {
         if first == head {
             return first;
         }
-        let Link { target, prev: second, .. } = self.subscribers[first?];
-        let is_wildcard = matches!(target, Target::List(list) if self.store[list].glob.is_none());
+        let Link { prev: second, .. } = self.subscribers[first?];
+        let is_wildcard = self.subscribers.to_list(first?).is_some_and(|(list, _)| self.store[list].glob.is_none());
         if is_wildcard { second } else { first }
     }
 
@@ -44,18 +44,18 @@ impl<V> Cache<V> {
         pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Link { cursor, .. } = self.subscribers[link];
-        let Some((list, walk)) = self.subscribers[link].to_list() else { return ControlFlow::Continue(()) };
+        let cursor = self.subscribers[link].cursor();
+        let Some((list, walk)) = self.subscribers.to_list(link) else { return ControlFlow::Continue(()) };
         let Walk { at: hint, answered, .. } = self.subscribers[walk];
         let mut next = self.store.first_after(list, cursor, hint);
         let Subscriber { links, owed, .. } = &self.subscribers[id];
-        let (several, brought) = (links.len() > 1, owed.owes_any(Debt::Comparison));
+        let (several, brought) = (links.as_slice().len() > 1, owed.owes_any(Debt::Comparison));
         let mut visited = ControlFlow::Continue(());
         while let Some(at) = next {
             let seq = self.store[at].seq;
-            self.subscribers[link].cursor = seq;
+            self.subscribers[link].set_cursor(seq);
             self.subscribers[walk].at = Some(at);
-            let already = several && self.narrower(id, at, list).any(|other| self.subscribers[other].cursor >= seq);
+            let already = several && self.narrower(id, at, list).any(|other| self.subscribers[other].cursor() >= seq);
             let mut put = |this: &mut Self| {
                 if answered { this.put(id, at, visitor) } else { this.put_first(id, at, walk, visitor) }
             };

@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::change_set::Removals;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
-use crate::keys::{LinkKey, ListKey, SlotKey, Target};
+use crate::keys::{LinkKey, ListKey, SlotKey, Target, TypeKey};
 use crate::resource_error::{Failed, ResourceError};
 use crate::store::refuses;
 use crate::subscribers::{Debt, Link, Names};
@@ -108,8 +108,9 @@ impl<V> Cache<V> {
         let lists: Vec<_> = match collections {
             None => self.subscribers[id]
                 .links
+                .as_slice()
                 .iter()
-                .filter_map(|link| Some(self.subscribers[*link].to_list()?.0))
+                .filter_map(|link| Some(self.subscribers.to_list(*link)?.0))
                 .collect(),
             Some(collections) => {
                 let type_key = self.subscribers[id].type_key;
@@ -141,8 +142,13 @@ impl<V> Cache<V> {
 
     /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links
     /// has yet to be pulled, or that one would tell it again.
+    #[inline]
     pub(crate) fn owes_error(&self, id: SubscriberId, name: &ResourceName) -> bool {
         let type_key = self.subscribers[id].type_key;
+        !self.store[type_key].errors.is_empty() && self.owes_an_error(id, type_key, name)
+    }
+
+    fn owes_an_error(&self, id: SubscriberId, type_key: TypeKey, name: &ResourceName) -> bool {
         let of = &self.store[type_key];
         let Some(failure) = of.errors.get(name) else { return false };
         let list = match name.is_glob() {
@@ -178,7 +184,7 @@ impl<V> Cache<V> {
             && failure.seq > self.subscribers.told_up_to(link)
         {
             let (name, seq) = (slot.name.clone(), failure.seq);
-            self.subscribers[link].cursor = seq;
+            self.subscribers[link].set_cursor(seq);
             let subscriber = self.subscribers[link].subscriber;
             self.subscribers[subscriber].owed.fail(name);
         }

@@ -9,7 +9,7 @@ use crate::id::SubscriberId;
 use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target};
 use crate::resource::Resource;
 use crate::store::View;
-use crate::subscribers::{Debt, Link, Look, Subscriber};
+use crate::subscribers::{Debt, Look, Subscriber};
 use crate::variant::Variant;
 
 impl<V> Cache<V> {
@@ -104,8 +104,13 @@ impl<V> Cache<V> {
 
     /// What a link is to is to be sent again, whatever was looked at. Of the members of a collection, that there is nothing for
     /// the subscriber is no part of what is sent.
+    #[inline]
     pub(crate) fn look_anew(&mut self, link: LinkKey) {
-        let (target, subscriber) = (self.subscribers[link].target, self.subscribers[link].subscriber);
+        let subscriber = self.subscribers[link].subscriber;
+        if self.subscribers[subscriber].looked.is_empty() {
+            return;
+        }
+        let target = self.subscribers.target(link);
         let names = self.looked_at(self.subscribers.id_of(subscriber), target);
         let looked = &mut self.subscribers[subscriber].looked;
         for name in names {
@@ -130,10 +135,10 @@ impl<V> Cache<V> {
     /// A subscriber leaves a target. Of variants that it did not look at, only that says what it may hold, which something else
     /// of its may cover.
     pub(crate) fn look_back(&mut self, id: SubscriberId, link: LinkKey) {
-        if self.subscribers[id].links.is_empty() {
+        if self.subscribers[id].links.as_slice().is_empty() {
             return;
         }
-        let Link { target, sent, .. } = self.subscribers[link];
+        let (target, sent) = (self.subscribers.target(link), self.subscribers[link].sent());
         let is_new = |at: &SlotKey| {
             let slot = &self.store[*at];
             slot.state.varied().is_some() && self.subscribers[id].looked.get(&slot.name).is_none()

@@ -9,7 +9,7 @@ use crate::change_set::Pull;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, Target};
 use crate::store::{Answer, State};
-use crate::subscribers::{Debt, Link, Names as _};
+use crate::subscribers::{Debt, Names as _};
 
 impl<V> Cache<V> {
     /// Whether a pull that defers removals would visit anything, or a pull of errors that defers those: what other types
@@ -32,9 +32,10 @@ impl<V> Cache<V> {
     }
 
     fn is_addition(&self, id: SubscriberId, link: LinkKey) -> bool {
-        let Link { target, cursor, sent, .. } = self.subscribers[link];
+        let of = &self.subscribers[link];
+        let (cursor, sent) = (of.cursor(), of.sent());
         let owed = &self.subscribers[id].owed;
-        match target {
+        match self.subscribers.target(link) {
             Target::Slot(at) => {
                 let slot = &self.store[at];
                 let missing =

@@ -49,7 +49,7 @@ impl<V> Cache<V> {
         if let Some(at) = slot.filter(|at| matches!(self.store[*at].state, State::Unknown))
             && let Some(link) = self.subscribers.link_of(id, Target::Slot(at))
         {
-            self.subscribers[link].sent = true;
+            self.subscribers[link].set_sent(true);
         }
     }
 
@@ -57,7 +57,7 @@ impl<V> Cache<V> {
     pub(crate) fn pull_parting(&mut self, id: SubscriberId) {
         while let Some(link) = self.subscribers[id].parting.pop_first() {
             // What failed since the collection was pulled is behind the same cursor.
-            if let Target::List(list) = self.subscribers[link].target {
+            if let Some((list, _)) = self.subscribers.to_list(link) {
                 self.note_errors_within(link, list);
             }
             self.pull_tombstones(link);
@@ -67,7 +67,7 @@ impl<V> Cache<V> {
     /// Takes the tombstones of a collection that its link has not passed.
     pub(crate) fn pull_tombstones(&mut self, link: LinkKey) {
         let Link { subscriber, .. } = self.subscribers[link];
-        let Some((list, walk)) = self.subscribers[link].to_list() else { return };
+        let Some((list, walk)) = self.subscribers.to_list(link) else { return };
         let Walk { gone_cursor, .. } = self.subscribers[walk];
         let members = &self.store[list];
         let newest = members.newest_gone_or_failed();

@@ -33,7 +33,7 @@ impl<V> Cache<V> {
             return ControlFlow::Continue(());
         }
         let link = by_name.map(|(link, _)| link);
-        let was_sent = link.is_some_and(|link| self.subscribers[link].sent);
+        let was_sent = link.is_some_and(|link| self.subscribers[link].sent());
         // It was told that there is none at all: that there is none for it is the same to it.
         let Subscriber { owed, .. } = &self.subscribers[id];
         let is_untold = was_sent || owed.owes(Debt::Removal, &name) || owed.owes(Debt::Comparison, &name);
@@ -50,7 +50,7 @@ impl<V> Cache<V> {
         match chosen {
             Some(chosen) => {
                 if let Some(link) = link {
-                    self.subscribers[link].sent = true;
+                    self.subscribers[link].set_sent(true);
                 }
                 self.put_variant(id, at, &chosen, held, visitor)
             }
@@ -124,7 +124,7 @@ impl<V> Cache<V> {
         let look = self.subscribers[id].looked.entry(name);
         (look.held, look.seq) = (held, seq);
         if let Some(link) = by_name {
-            let sent = std::mem::take(&mut self.subscribers[link].sent);
+            let sent = self.subscribers[link].take_sent();
             self.subscribers[id].owed.absent(name.clone(), sent || may_hold);
         } else if may_hold {
             self.subscribers[id].owed.went(name);
@@ -145,7 +145,7 @@ impl<V> Cache<V> {
         let Subscriber { type_key, selector, ref owed, .. } = self.subscribers[id];
         let brought = owed.owes(Debt::Comparison, name);
         let lists = self.covering(id, type_key, name).filter_map(|link| {
-            let (list, walk) = self.subscribers[link].to_list()?;
+            let (list, walk) = self.subscribers.to_list(link)?;
             let Walk { opened, complete, .. } = self.subscribers[walk];
             // Once a glob was complete, it was told of all that had no variants then, and looked at the rest.
             let was_away = self.store[list].glob.is_some() && !complete;
@@ -187,7 +187,7 @@ impl<V> Cache<V> {
     /// Whether a name went from a collection of a subscriber's, that has not told so.
     fn is_yet_to_hear_of(&self, id: SubscriberId, name: &ResourceName, counts: impl Fn(&Gone) -> bool) -> bool {
         self.covering(id, self.subscribers[id].type_key, name).any(|link| {
-            let Some((list, walk)) = self.subscribers[link].to_list() else { return false };
+            let Some((list, walk)) = self.subscribers.to_list(link) else { return false };
             let Walk { gone_cursor, .. } = self.subscribers[walk];
             let List { gone, owed, .. } = &self.store[list];
             let untold = |gone: &&Gone| gone.seq > gone_cursor;

@@ -46,7 +46,7 @@ impl<V> Cache<V> {
 
     /// When the newest removal happened that a link has not passed.
     fn removed_at(&self, link: LinkKey) -> Seq {
-        match self.subscribers[link].target {
+        match self.subscribers.target(link) {
             Target::Slot(at) => match &self.store[at] {
                 slot if self.store.is_absent_for(at, self.subscribers[self.subscribers[link].subscriber].selector) => {
                     slot.seq

@@ -10,7 +10,7 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{LinkKey, Target, TypeKey};
 use crate::store::State;
-use crate::subscribers::{Debt, Link, Names as _};
+use crate::subscribers::{Debt, Names as _};
 
 impl<V> Cache<V> {
     /// What a subscriber wants, and was told: it can go on in another cache, which is subscribed to the same and
@@ -65,7 +65,7 @@ impl<V> Cache<V> {
         let subscriber = &self.subscribers[id];
         let interests: Vec<_> = self.interests(id).collect();
         let mut names = BTreeSet::new();
-        for (interest, link) in interests.iter().zip(&subscriber.links) {
+        for (interest, link) in interests.iter().zip(subscriber.links.as_slice()) {
             if self.has_said_any(*link) {
                 names.extend(self.may_hold(id, interest));
             }
@@ -73,11 +73,11 @@ impl<V> Cache<V> {
         names.extend(subscriber.owed.removals().iter().filter(|name| subscriber.owed.is_leaving(name)).cloned());
         names.extend(subscriber.owed.brought().iter().cloned());
         names.extend(subscriber.owed.answers().iter().cloned());
-        let absent = interests.iter().zip(&subscriber.links);
+        let absent = interests.iter().zip(subscriber.links.as_slice());
         let absent: BTreeSet<_> = absent.filter_map(|(interest, link)| self.told_absent(id, interest, *link)).collect();
         names.retain(|name| !name.is_glob() && !absent.contains(name));
         let held = names.into_iter().filter_map(|name| self.held_along(id, subscriber.type_key, name)).collect();
-        let is_answered = subscriber.links.iter().all(|link| self.is_answered_by(*link));
+        let is_answered = subscriber.links.as_slice().iter().all(|link| self.is_answered_by(*link));
         Along { interests, held, absent, is_answered }
     }
 
@@ -85,7 +85,7 @@ impl<V> Cache<V> {
     fn has_said_any(&self, link: LinkKey) -> bool {
         let of = &self.subscribers[link];
         let walk = self.subscribers.walk(link);
-        of.sent || walk.is_some_and(|walk| of.cursor > 0 || walk.sent > 0 || walk.answered || walk.spoken)
+        of.sent() || walk.is_some_and(|walk| of.cursor() > 0 || walk.sent > 0 || walk.answered || walk.spoken)
     }
 
     /// What the subscriber has of a name: none if it is an alias of what it has.
@@ -108,10 +108,11 @@ impl<V> Cache<V> {
     /// The name or glob of a link, if the subscriber was told that there is no such thing.
     fn told_absent(&self, id: SubscriberId, interest: &Interest, link: LinkKey) -> Option<ResourceName> {
         let Interest::Name(name) = interest else { return None };
-        let is_told = match self.subscribers[link].target {
+        let is_told = match self.subscribers.target(link) {
             Target::Slot(at) => {
                 // What came since, it was not sent.
-                let Link { cursor, sent, .. } = self.subscribers[link];
+                let link = &self.subscribers[link];
+                let (cursor, sent) = (link.cursor(), link.sent());
                 let slot = &self.store[self.store.resolve(at)];
                 cursor > 0 && !sent && (matches!(slot.state, State::Absent) || cursor < slot.seq)
             }

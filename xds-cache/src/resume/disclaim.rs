@@ -47,15 +47,16 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return false;
         }
-        let Subscriber { ref links, first_unanswered, .. } = self.subscribers[id];
-        let is_unanswered = |at: &LinkKey| match self.subscribers[*at].target {
+        let links = &self.subscribers[id].links;
+        let (first_unanswered, links) = (links.first_unanswered as usize, links.as_slice());
+        let is_unanswered = |at: &LinkKey| match self.subscribers.target(*at) {
             Target::Slot(slot) => matches!(self.store[slot].state, State::Unknown),
             Target::List(_) => false,
         };
         // What was answered stays so: each link is looked at once.
         let unanswered = links.iter().skip(first_unanswered).position(is_unanswered);
         let first = unanswered.map_or(links.len(), |further| first_unanswered + further);
-        self.subscribers[id].first_unanswered = first;
+        self.subscribers[id].links.first_unanswered = first as u32;
         unanswered.is_some()
     }
 }

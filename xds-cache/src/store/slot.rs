@@ -1,5 +1,6 @@
 //! What is known of one name of one type.
 
+use std::hash::{Hash, Hasher};
 use std::ops::{Index, IndexMut};
 
 use xdstp_uri::ResourceName;
@@ -41,14 +42,24 @@ impl<V> Slot<V> {
     }
 }
 
+/// The canonical form of a name, which says which one it is: hashed in one piece, as there is nothing else in a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Text<'a>(pub(crate) &'a str);
+
+impl Hash for Text<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(self.0.as_bytes());
+    }
+}
+
 impl<V> Keyed for Slot<V> {
     type By<'a>
-        = &'a ResourceName
+        = Text<'a>
     where
         V: 'a;
 
-    fn by(&self) -> &ResourceName {
-        &self.name
+    fn by(&self) -> Text<'_> {
+        Text(self.name.as_str())
     }
 }
 

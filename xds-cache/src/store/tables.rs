@@ -19,7 +19,7 @@ use crate::store::idle::Idle;
 use crate::store::list::{Answer, List};
 use crate::store::notes::Notes;
 use crate::store::selectors::Selectors;
-use crate::store::slot::{Places, Slot, State};
+use crate::store::slot::{Places, Slot, State, Text};
 use crate::text::{TypeUrl, Version};
 use crate::watchers::Watchers;
 
@@ -177,8 +177,7 @@ impl<V> Store<V> {
 
     /// The slot of the name that a text is the canonical form of, if there is one.
     pub(crate) fn known(&self, type_key: TypeKey, text: &CanonicalText<'_>) -> Option<SlotKey> {
-        let names = &self.types[type_key].names;
-        names.find_by(&self.slots, text, |slot| slot.name.as_str() == text.as_str())
+        self.types[type_key].names.find(&self.slots, Text(text.as_str()))
     }
 
     /// No answer of this origin is known to be complete any more.
@@ -228,7 +227,7 @@ impl<V> Store<V> {
     }
 
     pub(crate) fn slot_of(&self, type_key: TypeKey, name: &ResourceName) -> Option<SlotKey> {
-        self.types[type_key].names.find(&self.slots, name)
+        self.types[type_key].names.find(&self.slots, Text(name.as_str()))
     }
 
     /// The list of a collection, made if missing.

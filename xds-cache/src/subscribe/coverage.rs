@@ -59,7 +59,7 @@ impl<V> Cache<V> {
 
     /// Whether a link is to a collection of which all there is has come.
     pub(crate) fn is_complete(&self, link: LinkKey) -> bool {
-        match self.subscribers[link].target {
+        match self.subscribers.target(link) {
             Target::List(list) => self.store[list].answer == Answer::Complete,
             Target::Slot(_) => false,
         }
@@ -68,7 +68,7 @@ impl<V> Cache<V> {
     /// The subscriber's other links that are sent this slot before `list` is walked: the name itself, its aliases,
     /// and its glob when `list` is the wildcard (rule 103).
     pub(crate) fn narrower(&self, id: SubscriberId, at: SlotKey, list: ListKey) -> impl Iterator<Item = LinkKey> {
-        let several = self.subscribers[id].links.len() > 1;
+        let several = self.subscribers[id].links.as_slice().len() > 1;
         let by_glob = move || {
             let glob = self.store[at].directory();
             glob.filter(|glob| *glob != list).and_then(|glob| self.subscribers.link_of(id, Target::List(glob)))
@@ -81,10 +81,10 @@ impl<V> Cache<V> {
     ///
     /// A list may be long, and so may the interests be: a pull walks the list anyway.
     pub(crate) fn links_within(&self, id: SubscriberId, list: ListKey) -> Vec<LinkKey> {
-        let links = &self.subscribers[id].links;
+        let links = self.subscribers[id].links.as_slice();
         let members = &self.store[list];
         if links.len() <= members.live as usize {
-            links.iter().copied().filter(|at| self.is_within(self.subscribers[*at].target, list)).collect()
+            links.iter().copied().filter(|at| self.is_within(self.subscribers.target(*at), list)).collect()
         } else {
             self.store.members(list).flat_map(|at| self.narrower(id, at, list)).collect()
         }

@@ -62,10 +62,11 @@ impl<V> Cache<V> {
         let (part, is_last) = self.subscribers.close_part(id, most);
         let mut left = Vec::new();
         for at in part {
-            let target = self.subscribers[at].target;
-            let interest = self.store.interest_of(target);
+            let target = self.subscribers.target(at);
+            // After that there may be no name of it.
+            let interest = (self.watchers(target) == 1).then(|| self.store.interest_of(target));
             if self.drop_link(at) {
-                left.push(interest);
+                left.extend(interest);
             }
         }
         if !is_last {

@@ -74,7 +74,7 @@ impl<V> Cache<V> {
         }
     }
 
-    fn watchers(&self, target: Target) -> u32 {
+    pub(crate) fn watchers(&self, target: Target) -> u32 {
         match target {
             Target::Slot(at) => self.store[at].watchers.count,
             Target::List(at) => self.store[at].watchers.count,

@@ -23,8 +23,7 @@ impl<V> Cache<V> {
         let type_key = self.subscribers[id].type_key;
         let Some(target) = self.store.existing_target(type_key, interest) else { return false };
         let Some(at) = self.subscribers.link_of(id, target) else { return false };
-        let position = self.subscribers[at].position;
-        self.subscribers.take_link(id, position as usize);
+        self.subscribers.take_link(id, at);
         self.look_back(id, at);
         let names = match target {
             Target::Slot(slot) => self.names_of(at, slot),
@@ -128,29 +127,32 @@ impl<V> Cache<V> {
     /// What a collection that is left has sent counts as sent by the others that may cover it: that it is gone is for
     /// them to tell.
     fn hand_over(&mut self, link: LinkKey) {
-        let Link { cursor, subscriber, .. } = self.subscribers[link];
-        let Some((list, walk)) = self.subscribers[link].to_list() else { return };
-        let sent = cursor.max(self.subscribers[walk].sent);
+        let Link { subscriber, .. } = self.subscribers[link];
+        let Some((list, walk)) = self.subscribers.to_list(link) else { return };
+        let sent = self.subscribers[link].cursor().max(self.subscribers[walk].sent);
         let id = self.subscribers.id_of(subscriber);
         let wildcard = Target::List(self.store[self.store[list].type_key].wildcard);
         // What has a glob's members beside it is their names, and the wildcard.
         let (others, wildcard) = match self.store[list].glob {
             Some(_) => (self.links_within(id, list), self.subscribers.link_of(id, wildcard)),
-            None => (self.subscribers[id].links.clone(), None),
+            None => (self.subscribers[id].links.as_slice().to_vec(), None),
         };
         for other in others.into_iter().chain(wildcard) {
-            let Link { target, walk, .. } = self.subscribers[other];
-            if let Some(walk) = walk {
+            let target = self.subscribers.target(other);
+            if let Some(walk) = self.subscribers[other].walk() {
                 let walk = &mut self.subscribers[walk];
                 walk.sent = walk.sent.max(sent);
             } else if let Target::Slot(at) = target
                 && self.is_within(target, list)
             {
                 let Slot { born, ref state, ref name, .. } = self.store[self.store.resolve(at)];
-                self.subscribers[other].sent |= match state {
+                let has_sent = match state {
                     State::Varied(_) => self.look_of(id, name).is_some_and(|look| !look.held.is_empty()),
                     state => state.is_present() && born <= sent,
                 };
+                if has_sent {
+                    self.subscribers[other].set_sent(true);
+                }
             }
         }
     }
@@ -194,7 +196,7 @@ impl<V> Cache<V> {
 
     /// Frees a link. True when its target has no watcher left.
     pub(crate) fn drop_link(&mut self, at: LinkKey) -> bool {
-        let target = self.subscribers[at].target;
+        let target = self.subscribers.target(at);
         let watchers = self.store.watchers_mut(target);
         let walk = self.subscribers.unlink(at, watchers);
         let last = watchers.count == 0;

@@ -53,7 +53,9 @@ impl<V> Cache<V> {
         let type_key = self.subscribers[id].type_key;
         let Some(at) = self.store.slot_of(type_key, name) else { return false };
         let seq = self.store[at].seq;
-        self.links_to(id, at).chain(self.covering(id, type_key, name)).any(|link| self.subscribers[link].cursor >= seq)
+        self.links_to(id, at)
+            .chain(self.covering(id, type_key, name))
+            .any(|link| self.subscribers[link].cursor() >= seq)
     }
 
     /// The slot of the name that a text is the canonical form of, if there is one.
@@ -89,12 +91,12 @@ impl<V> Cache<V> {
 
     /// Whether a name went from the subscriber's wildcard since the origin is there, though that is not complete.
     fn went_from_wildcard(&self, id: SubscriberId, type_key: TypeKey, name: &ResourceName) -> bool {
-        let wildcard = |link: &LinkKey| match self.subscribers[*link].target {
+        let wildcard = |link: &LinkKey| match self.subscribers.target(*link) {
             Target::List(list) => self.store[list].glob.is_none(),
             Target::Slot(_) => false,
         };
         let Some(link) = self.covering(id, type_key, name).find(wildcard) else { return false };
-        let Target::List(list) = self.subscribers[link].target else { return false };
+        let Target::List(list) = self.subscribers.target(link) else { return false };
         let since = self.store[list].gone.iter().rev().take_while(|gone| gone.seq > self.store.lost);
         since.map(|gone| &gone.name).any(|gone| gone == name)
     }

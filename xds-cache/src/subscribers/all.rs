@@ -6,12 +6,12 @@ use xdstp_uri::ResourceName;
 
 use crate::arena::{Arena, indexed};
 use crate::id::SubscriberId;
-use crate::index::Index;
-use crate::keys::{LinkKey, SelectorKey, SubscriberKey, Target, TypeKey, WalkKey};
+use crate::keys::{LinkKey, ListKey, SelectorKey, SubscriberKey, Target, TypeKey, WalkKey};
 use crate::moments::Seq;
-use crate::subscribers::link::{Ends, Link, Walk};
+use crate::subscribers::link::{Link, To, Walk};
 use crate::subscribers::owed::Debt;
 use crate::subscribers::subscriber::Subscriber;
+use crate::subscribers::targets::Targets;
 use crate::text::Version;
 
 /// All that are to be told of changes.
@@ -20,8 +20,8 @@ pub(crate) struct Subscribers {
     pub(crate) all: Arena<SubscriberKey, Subscriber>,
     pub(crate) links: Arena<LinkKey, Link>,
     pub(crate) walks: Arena<WalkKey, Walk>,
-    /// Which link a subscriber has to a target. Nobody elsewhere chooses their keys: a hash that is fast will do.
-    pub(crate) held: Index<LinkKey, Link, foldhash::fast::RandomState>,
+    /// What links are found by their targets with.
+    pub(crate) seed: foldhash::fast::RandomState,
     /// Those that brought something along: all of which not everything was compared.
     pub(crate) bringing: BTreeSet<SubscriberKey>,
     /// How many select among what they want of a target by what, if not by default.
@@ -51,7 +51,24 @@ impl Subscribers {
     /// The subscriber's link to a target.
     #[inline]
     pub(crate) fn link_of(&self, id: SubscriberId, target: Target) -> Option<LinkKey> {
-        self.held.find(&self.links, Ends(id.key(), target))
+        let Self { all, links, walks, seed, .. } = self;
+        all[id.key()].links.find(target, Targets { links, walks, seed })
+    }
+
+    /// What a link is to.
+    #[inline]
+    pub(crate) fn target(&self, link: LinkKey) -> Target {
+        let Self { links, walks, seed, .. } = self;
+        Targets { links, walks, seed }.of(link)
+    }
+
+    /// What a link to a collection is to, and its walk.
+    #[inline]
+    pub(crate) fn to_list(&self, link: LinkKey) -> Option<(ListKey, WalkKey)> {
+        match self.links[link].to() {
+            To::Walk(walk) => Some((self.walks[walk].list, walk)),
+            To::Slot(_) => None,
+        }
     }
 
     pub(crate) fn holds(&self, id: SubscriberId, target: Target) -> bool {
@@ -61,13 +78,13 @@ impl Subscribers {
     /// The walk of a link to a collection.
     #[inline]
     pub(crate) fn walk(&self, link: LinkKey) -> Option<&Walk> {
-        self.links[link].walk.map(|walk| &self.walks[walk])
+        self.links[link].walk().map(|walk| &self.walks[walk])
     }
 
     /// The errors of the link's target that are older were told, or are about to be.
     #[inline]
     pub(crate) fn told_up_to(&self, link: LinkKey) -> Seq {
-        self.walk(link).map_or(self.links[link].cursor, |walk| walk.gone_cursor)
+        self.walk(link).map_or(self.links[link].cursor(), |walk| walk.gone_cursor)
     }
 
     /// What a subscriber may hold of a name is yet to be compared.

@@ -16,7 +16,8 @@ fn push(links: &mut Arena<LinkKey, Link>, head: &mut Option<LinkKey>, at: LinkKe
         Some(next) => links[next].prev.replace(at),
     };
     let link = &mut links[at];
-    (link.next, link.prev, link.chain) = (next, last, chain);
+    (link.next, link.prev) = (next, last);
+    link.set_chain(chain);
 }
 
 /// Takes a link off its chain, which starts at `head`.
@@ -49,7 +50,7 @@ impl Subscribers {
     #[inline]
     pub(crate) fn unchain(&mut self, clean: &mut Option<LinkKey>, at: LinkKey) {
         let Self { links, all, .. } = self;
-        let chain = links[at].chain;
+        let chain = links[at].chain();
         unlink(links, head(all, clean, &links[at], chain), at);
     }
 
@@ -118,9 +119,9 @@ fn head<'a>(
     link: &Link,
     chain: Chain,
 ) -> &'a mut Option<LinkKey> {
-    match (chain, link.target) {
-        (Chain::Clean, _) => clean,
-        (Chain::Work, Target::Slot(_)) => &mut all[link.subscriber].slots,
-        (Chain::Work, Target::List(_)) => &mut all[link.subscriber].lists,
+    match chain {
+        Chain::Clean => clean,
+        Chain::Work if link.is_to_list() => &mut all[link.subscriber].lists,
+        Chain::Work => &mut all[link.subscriber].slots,
     }
 }

@@ -3,42 +3,122 @@
 //! It stands on exactly one chain: the chain of up-to-date links of its target, or a chain of work of its subscriber. An update
 //! moves the first chain over to the second, so that a subscriber which is behind already costs nothing per further update.
 
-use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
 
 use crate::arena::Key;
-use crate::index::Keyed;
-use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target, WalkKey};
+use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, WalkKey};
 use crate::moments::Seq;
 
 /// One interest of one subscriber.
+///
+/// There are as many as clients ask for names: what most of them lack stands elsewhere, and the rest is kept in 24 bytes.
 pub(crate) struct Link {
-    pub(crate) target: Target,
+    /// The key of a slot, or of a walk.
+    to: NonZeroU32,
     pub(crate) subscriber: SubscriberKey,
-    /// The subscriber has been sent everything of the target up to here.
-    pub(crate) cursor: Seq,
-    /// Its place in its subscriber's links.
-    pub(crate) position: u32,
-    /// Its walk, if the target is a list.
-    pub(crate) walk: Option<WalkKey>,
-    pub(crate) chain: Chain,
-    /// The subscriber was sent the resource of a slot, or brought it along, and is not about to be told that it is gone.
-    pub(crate) sent: bool,
+    /// The cursor in 61 bits, and above them the flags.
+    marks: [u32; 2],
     pub(crate) next: Option<LinkKey>,
     /// Of the first on a chain: the last one.
     pub(crate) prev: Option<LinkKey>,
 }
 
+/// What a link is to: a name, or a collection, whose list its walk names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum To {
+    Slot(SlotKey),
+    Walk(WalkKey),
+}
+
+/// It is to a collection.
+const TO_WALK: u32 = 1 << 31;
+/// It stands on a chain of work.
+const AT_WORK: u32 = 1 << 30;
+const SENT: u32 = 1 << 29;
+const FLAGS: u32 = TO_WALK | AT_WORK | SENT;
+
 impl Link {
-    pub(crate) fn new(target: Target, subscriber: SubscriberKey, position: u32, walk: Option<WalkKey>) -> Self {
-        Self { target, subscriber, cursor: 0, position, walk, chain: Chain::Clean, sent: false, next: None, prev: None }
+    pub(crate) fn new(to: To, subscriber: SubscriberKey, sent: bool) -> Self {
+        let (to, kind) = match to {
+            To::Slot(slot) => (slot.raw(), 0),
+            To::Walk(walk) => (walk.raw(), TO_WALK),
+        };
+        let mut link = Self { to, subscriber, marks: [0, kind], next: None, prev: None };
+        link.set_sent(sent);
+        link
     }
 
-    /// What a link to a collection is to, and its walk.
-    pub(crate) fn to_list(&self) -> Option<(ListKey, WalkKey)> {
-        match (self.target, self.walk) {
-            (Target::List(list), Some(walk)) => Some((list, walk)),
-            _ => None,
+    #[inline]
+    pub(crate) fn to(&self) -> To {
+        if self.is_to_list() { To::Walk(WalkKey::new(self.to)) } else { To::Slot(SlotKey::new(self.to)) }
+    }
+
+    #[inline]
+    pub(crate) fn is_to_list(&self) -> bool {
+        self.has(TO_WALK)
+    }
+
+    /// Its walk, if it is to a list.
+    #[inline]
+    pub(crate) fn walk(&self) -> Option<WalkKey> {
+        match self.to() {
+            To::Walk(walk) => Some(walk),
+            To::Slot(_) => None,
         }
+    }
+
+    /// The subscriber has been sent everything of the target up to here.
+    #[inline]
+    pub(crate) fn cursor(&self) -> Seq {
+        let [low, high] = self.marks;
+        Seq::from(high & !FLAGS) << 32 | Seq::from(low)
+    }
+
+    #[inline]
+    pub(crate) fn set_cursor(&mut self, cursor: Seq) {
+        let [low, high] = &mut self.marks;
+        *low = cursor as u32;
+        *high = *high & FLAGS | (cursor >> 32) as u32 & !FLAGS;
+    }
+
+    #[inline]
+    pub(crate) fn chain(&self) -> Chain {
+        if self.has(AT_WORK) { Chain::Work } else { Chain::Clean }
+    }
+
+    #[inline]
+    pub(crate) fn set_chain(&mut self, chain: Chain) {
+        self.set(AT_WORK, chain == Chain::Work);
+    }
+
+    /// The subscriber was sent the resource of a slot, or brought it along, and is not about to be told that it is gone.
+    #[inline]
+    pub(crate) fn sent(&self) -> bool {
+        self.has(SENT)
+    }
+
+    #[inline]
+    pub(crate) fn set_sent(&mut self, sent: bool) {
+        self.set(SENT, sent);
+    }
+
+    /// The same, and what it was before.
+    pub(crate) fn take_sent(&mut self) -> bool {
+        let sent = self.sent();
+        self.set_sent(false);
+        sent
+    }
+
+    #[inline]
+    fn has(&self, flag: u32) -> bool {
+        let [_, high] = self.marks;
+        high & flag != 0
+    }
+
+    #[inline]
+    fn set(&mut self, flag: u32, on: bool) {
+        let [_, high] = &mut self.marks;
+        *high = if on { *high | flag } else { *high & !flag };
     }
 }
 
@@ -53,6 +133,7 @@ pub(crate) enum Chain {
 
 /// What a link to a list has beyond one to a slot, of which there are many more.
 pub(crate) struct Walk {
+    pub(crate) list: ListKey,
     /// The cursor for tombstones and errors: never reset, or a removal before a re-subscribe is lost.
     pub(crate) gone_cursor: Seq,
     /// When it began.
@@ -75,8 +156,9 @@ pub(crate) struct Walk {
 
 impl Walk {
     /// Of a list that a subscriber is interested in from now on; `lapsed`: how often it has said what it holds.
-    pub(crate) fn new(now: Seq, since: Seq, lapsed: u32) -> Self {
+    pub(crate) fn new(list: ListKey, now: Seq, since: Seq, lapsed: u32) -> Self {
         Self {
+            list,
             gone_cursor: now,
             opened: now,
             since,
@@ -108,26 +190,26 @@ impl Walk {
     }
 }
 
-/// What a link is found by: its subscriber and its target.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ends(pub(crate) SubscriberKey, pub(crate) Target);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// In one piece: a slot and a list of one index are two of one hash, and no more are.
-impl Hash for Ends {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self(subscriber, target) = *self;
-        let target = match target {
-            Target::Slot(slot) => slot.raw(),
-            Target::List(list) => list.raw(),
-        };
-        state.write_u64(u64::from(subscriber.raw().get()) << 32 | u64::from(target.get()));
-    }
-}
-
-impl Keyed for Link {
-    type By<'a> = Ends;
-
-    fn by(&self) -> Ends {
-        Ends(self.subscriber, self.target)
+    #[test]
+    fn a_link_is_24_bytes_and_says_what_it_was_told() {
+        assert_eq!(size_of::<Link>(), 24);
+        assert_eq!(size_of::<Option<Link>>(), 24, "nothing is needed to say that there is none");
+        for to in [To::Slot(SlotKey::FIRST), To::Walk(WalkKey::FIRST)] {
+            let mut link = Link::new(to, SubscriberKey::FIRST, true);
+            for cursor in [0, 1, u64::from(u32::MAX) + 7, (1 << 61) - 1] {
+                for (chain, sent) in [(Chain::Work, true), (Chain::Clean, true), (Chain::Work, false)] {
+                    link.set_chain(chain);
+                    link.set_sent(sent);
+                    link.set_cursor(cursor);
+                    assert_eq!((link.to(), link.cursor(), link.chain(), link.sent()), (to, cursor, chain, sent));
+                }
+            }
+            link.set_sent(true);
+            assert_eq!([link.take_sent(), link.take_sent()], [true, false]);
+        }
     }
 }

@@ -196,8 +196,7 @@ impl Owed {
     /// It is asked for by name: what was brought along does not count, neither of it nor of what it `stands_for`. Whether the
     /// subscriber may hold it.
     pub(crate) fn asked(&mut self, name: &ResourceName, stands_for: &ResourceName) -> bool {
-        // Mostly it said nothing. A map hashes what is to be removed though it is empty.
-        if self.brought.is_empty() && self.removals.is_empty() && self.answers.is_empty() {
+        if !self.minds_asking() {
             return false;
         }
         // What was to be told as gone, because nothing asked for it, is not gone any more. And what it left a moment
@@ -206,6 +205,12 @@ impl Owed {
         let held_itself = self.brought.remove(name).is_some() || may_be_gone || self.answers.contains(name);
         self.lapse(stands_for);
         held_itself
+    }
+
+    /// Whether it matters to any name that it is [asked for](Self::asked): mostly the subscriber said nothing. A map hashes what is
+    /// to be removed though it is empty.
+    pub(crate) fn minds_asking(&self) -> bool {
+        !(self.brought.is_empty() && self.removals.is_empty() && self.answers.is_empty())
     }
 
     /// Nothing wants it any more, and no answer of it is due: it is gone only if the client `keeps` it otherwise.

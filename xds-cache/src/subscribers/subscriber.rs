@@ -6,6 +6,7 @@ use crate::keys::{LinkKey, SelectorKey, TypeKey};
 use crate::subscribers::aliased::Aliased;
 use crate::subscribers::claims::Claims;
 use crate::subscribers::full_state::FullState;
+use crate::subscribers::links::Links;
 use crate::subscribers::looked::Looked;
 use crate::subscribers::owed::{Debt, Owed};
 
@@ -18,7 +19,7 @@ pub(crate) struct Subscriber {
     pub(crate) slots: Option<LinkKey>,
     /// The chain of links to collections that changed.
     pub(crate) lists: Option<LinkKey>,
-    pub(crate) links: Vec<LinkKey>,
+    pub(crate) links: Links,
     /// How many of these are to collections.
     pub(crate) collections: u32,
     /// Links to collections that have tombstones to tell.
@@ -27,8 +28,6 @@ pub(crate) struct Subscriber {
     pub(crate) owed: Owed,
     /// What it brought along and can only have by an alias.
     pub(crate) claims: Claims,
-    /// No link before this one is to a name that was not answered.
-    pub(crate) first_unanswered: usize,
     /// What was sent for an alias, by its link.
     pub(crate) aliased: Aliased,
     /// How often it said what it holds.
@@ -37,8 +36,6 @@ pub(crate) struct Subscriber {
     pub(crate) full_state: Option<Box<FullState>>,
     /// What it has looked at of names that have variants.
     pub(crate) looked: Looked,
-    /// A part of it is closed.
-    pub(crate) closing: bool,
 }
 
 impl Subscriber {
@@ -49,17 +46,15 @@ impl Subscriber {
             selector,
             slots: None,
             lists: None,
-            links: Vec::new(),
+            links: Links::default(),
             collections: 0,
             parting: BTreeSet::new(),
             owed: Owed::default(),
             claims: Claims::default(),
-            first_unanswered: 0,
             aliased: Aliased::default(),
             resumes: 0,
             full_state: None,
             looked: Looked::default(),
-            closing: false,
         }
     }
 

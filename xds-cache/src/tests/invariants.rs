@@ -7,7 +7,7 @@ use xdstp_uri::ResourceName;
 use crate::Cache;
 use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target, TypeKey};
 use crate::store::{Answer, State, Varied, refuses};
-use crate::subscribers::{Chain, Debt, Ends, Names};
+use crate::subscribers::{Chain, Debt, Link, Names};
 
 /// Panics when a chain, a count or an index is wrong, or something nobody uses was kept.
 pub(super) fn check<V>(cache: &Cache<V>) {
@@ -70,9 +70,9 @@ fn check_selections<V>(cache: &Cache<V>) {
     }
     assert_eq!(kept, lookers, "selections and who looked at them");
     let mut selecting = BTreeMap::new();
-    for link in cache.subscribers.links.values() {
+    for (at, link) in cache.subscribers.links.iter() {
         if let Some(selector) = cache.subscribers[link.subscriber].selector {
-            *selecting.entry((link.target, selector)).or_default() += 1;
+            *selecting.entry((cache.subscribers.target(at), selector)).or_default() += 1;
         }
     }
     assert_eq!(cache.subscribers.selecting, selecting);
@@ -134,46 +134,45 @@ fn chain<V>(cache: &Cache<V>, head: Option<LinkKey>) -> Vec<LinkKey> {
 }
 
 fn check_links<V>(cache: &Cache<V>) {
-    assert_eq!(cache.subscribers.links.len(), cache.subscribers.held.len());
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut linked) = (BTreeSet::new(), 0);
     let mut saw = |at: LinkKey| assert!(seen.insert(at), "{at:?} stands on two chains");
     for (key, slot) in cache.store.slots().iter() {
         for at in chain(cache, slot.watchers.clean) {
             saw(at);
-            assert_eq!(cache.subscribers[at].target, Target::Slot(key));
-            assert_eq!(cache.subscribers[at].chain, Chain::Clean);
+            assert_eq!(cache.subscribers.target(at), Target::Slot(key));
+            assert_eq!(cache.subscribers[at].chain(), Chain::Clean);
             // The state, and the error of the name: that may have been the newer one, and be over.
             let failure = cache.store[slot.type_key].errors.get(&slot.name);
             let newest = failure.map_or(slot.seq, |failure| failure.seq.max(slot.seq));
             // Of variants, those may have changed that the subscriber does not select.
             let newest = if slot.state.varied().is_some() { 0 } else { newest };
-            assert!((newest..=cache.store.seq).contains(&cache.subscribers[at].cursor), "up to date");
+            assert!((newest..=cache.store.seq).contains(&cache.subscribers[at].cursor()), "up to date");
         }
     }
     for (key, list) in cache.store.lists().iter() {
         for at in chain(cache, list.watchers.clean) {
             saw(at);
-            assert_eq!(cache.subscribers[at].target, Target::List(key));
-            assert_eq!(cache.subscribers[at].chain, Chain::Clean);
+            assert_eq!(cache.subscribers.target(at), Target::List(key));
+            assert_eq!(cache.subscribers[at].chain(), Chain::Clean);
         }
     }
     for (key, subscriber) in cache.subscribers.all.iter() {
         for at in chain(cache, subscriber.slots).into_iter().chain(chain(cache, subscriber.lists)) {
             saw(at);
             assert_eq!(cache.subscribers[at].subscriber, key);
-            assert_eq!(cache.subscribers[at].chain, Chain::Work);
+            assert_eq!(cache.subscribers[at].chain(), Chain::Work);
         }
-        let to_lists = subscriber.links.iter().filter(|at| matches!(cache.subscribers[**at].target, Target::List(_)));
+        let links = subscriber.links.as_slice();
+        linked += links.len();
+        let to_lists = links.iter().filter(|at| matches!(cache.subscribers.target(**at), Target::List(_)));
         assert_eq!(subscriber.collections as usize, to_lists.count());
-        for (position, at) in subscriber.links.iter().enumerate() {
-            let link = &cache.subscribers[*at];
-            assert_eq!((link.subscriber, link.position), (key, position as u32));
-            let unanswered = matches!(link.target, Target::Slot(at) if matches!(cache.store[at].state, State::Unknown));
-            assert!(!unanswered || position >= subscriber.first_unanswered, "it is passed over");
-            assert_eq!(
-                cache.subscribers.held.find(&cache.subscribers.links, Ends(link.subscriber, link.target)),
-                Some(*at)
-            );
+        let id = cache.subscribers.id_of(key);
+        for (position, at) in links.iter().enumerate() {
+            assert_eq!(cache.subscribers[*at].subscriber, key);
+            let target = cache.subscribers.target(*at);
+            let unanswered = matches!(target, Target::Slot(at) if matches!(cache.store[at].state, State::Unknown));
+            assert!(!unanswered || position >= subscriber.links.first_unanswered as usize, "it is passed over");
+            assert_eq!(cache.subscribers.link_of(id, target), Some(*at));
         }
         assert!(!subscriber.owed.owes_any(Debt::Comparison) || cache.subscribers.bringing.contains(&key));
         assert_eq!(subscriber.owed.brought().len(), subscriber.owed.brought().iter().count());
@@ -181,14 +180,19 @@ fn check_links<V>(cache: &Cache<V>) {
         assert!(subscriber.parting.iter().all(|at| cache.subscribers[*at].subscriber == key));
     }
     assert_eq!(seen.len(), cache.subscribers.links.len(), "a link stands on no chain");
-    let walks: BTreeSet<_> = cache.subscribers.links.values().filter_map(|link| link.walk).collect();
-    let to_lists = cache.subscribers.links.values().filter(|link| matches!(link.target, Target::List(_))).count();
+    assert_eq!(linked, cache.subscribers.links.len(), "a link that its subscriber does not have");
+    let walks: BTreeSet<_> = cache.subscribers.links.values().filter_map(Link::walk).collect();
+    let to_lists = cache.subscribers.links.values().filter(|link| link.is_to_list()).count();
     assert_eq!((walks.len(), cache.subscribers.walks.len()), (to_lists, to_lists));
+}
+
+fn watchers<V>(cache: &Cache<V>, target: Target) -> usize {
+    cache.subscribers.links.iter().filter(|(at, _)| cache.subscribers.target(*at) == target).count()
 }
 
 fn check_slots<V>(cache: &Cache<V>) {
     for (key, slot) in cache.store.slots().iter() {
-        let watchers = cache.subscribers.links.values().filter(|link| link.target == Target::Slot(key)).count();
+        let watchers = watchers(cache, Target::Slot(key));
         assert_eq!(slot.watchers.count as usize, watchers, "{}", slot.name);
         let present = slot.state.is_present();
         assert!(present || watchers > 0, "{} is kept for nobody", slot.name);
@@ -202,7 +206,7 @@ fn check_slots<V>(cache: &Cache<V>) {
 
 fn check_lists<V>(cache: &Cache<V>) {
     for (key, list) in cache.store.lists().iter() {
-        let watchers = cache.subscribers.links.values().filter(|link| link.target == Target::List(key)).count();
+        let watchers = watchers(cache, Target::List(key));
         assert_eq!(list.watchers.count as usize, watchers);
         let seqs: Vec<_> = cache.store.members(key).map(|at| cache.store[at].seq).collect();
         assert_eq!(seqs.len(), list.live as usize);
@@ -226,8 +230,7 @@ fn check_lists<V>(cache: &Cache<V>) {
 fn check_owed<V>(cache: &Cache<V>, at: ListKey) {
     let list = &cache.store[at];
     let mut passed = BTreeMap::new();
-    for link in cache.subscribers.links.values().filter(|link| link.target == Target::List(at)) {
-        let walk = &cache.subscribers[link.walk.unwrap()];
+    for walk in cache.subscribers.walks.values().filter(|walk| walk.list == at) {
         *passed.entry(walk.gone_cursor).or_default() += 1;
     }
     assert_eq!(list.passed, passed);
@@ -271,6 +274,9 @@ fn check_aliases<V>(cache: &Cache<V>) {
     }
     for subscriber in cache.subscribers.all.values() {
         assert_eq!(subscriber.aliased.is_empty(), subscriber.aliased.links().next().is_none());
-        assert!(subscriber.aliased.links().all(|at| subscriber.links.contains(&at)), "sent by a link that is gone");
+        assert!(
+            subscriber.aliased.links().all(|at| subscriber.links.as_slice().contains(&at)),
+            "sent by a link that is gone"
+        );
     }
 }

@@ -235,7 +235,7 @@ impl Model {
         self.cache.remove(&TYPES[0].into(), &name("a"), self.now, &mut Vec::new());
         let Cache { store, subscribers, .. } = &self.cache;
         let stored = [store.types().len(), store.slots().len(), store.lists().len()];
-        let told = [subscribers.links.len(), subscribers.held.len(), subscribers.all.len()];
+        let told = [subscribers.links.len(), subscribers.walks.len(), subscribers.all.len()];
         assert_eq!((stored, told), ([0; 3], [0; 3]), "types, slots, lists; links, held, subscribers");
     }
 }

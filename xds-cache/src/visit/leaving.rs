@@ -116,7 +116,7 @@ impl<V> Cache<V> {
         if full_state.as_ref().is_none_or(|last| last.later.contains(&link)) {
             return Vec::new();
         }
-        match self.subscribers[link].target {
+        match self.subscribers.target(link) {
             Target::Slot(slot) => vec![self.store[slot].name.clone()],
             Target::List(list) => {
                 let members = self.store.members(list);
@@ -152,7 +152,7 @@ impl<V> Cache<V> {
 
     /// Whether a subscriber holds what it asks for by this name, for all that it was told.
     fn was_sent(&self, id: SubscriberId, slot: SlotKey) -> bool {
-        self.subscribers.link_of(id, Target::Slot(slot)).is_some_and(|link| self.subscribers[link].sent)
+        self.subscribers.link_of(id, Target::Slot(slot)).is_some_and(|link| self.subscribers[link].sent())
     }
 
     /// A subscriber was told what there is, or is gone.

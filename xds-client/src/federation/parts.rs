@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use xdstp_uri::CanonicalText;
+
 use crate::federation::core::Federation;
 use crate::federation::part::Part;
 use crate::federation::place::Place;
@@ -21,12 +23,20 @@ pub(crate) struct Parts {
 impl Parts {
     /// The part that serves the names of an authority, or old-style names, if it is open.
     pub(crate) fn of(&self, federation: &Federation, authority: Option<&str>) -> Option<&Part> {
-        // Most ask for names of one authority: where those are, need not be looked up for each of them.
-        let only = match &self.all[..] {
-            [only] if authority.is_some() && only.scope.key.authority() == authority => Some(only),
-            _ => None,
-        };
-        only.filter(|only| !federation.is_by_node(only.scope.origin())).or_else(|| self.at(federation.place(authority)))
+        self.only(federation, |of| authority == Some(of)).or_else(|| self.at(federation.place(authority)))
+    }
+
+    /// The same of a name by its text.
+    pub(crate) fn of_text(&self, federation: &Federation, text: &CanonicalText<'_>) -> Option<&Part> {
+        self.only(federation, |of| text.is_of(of)).or_else(|| self.at(federation.place(text.authority())))
+    }
+
+    /// Most ask for names of one authority: where those are, need not be looked up for each of them.
+    #[inline]
+    fn only(&self, federation: &Federation, is_it: impl Fn(&str) -> bool) -> Option<&Part> {
+        let [only] = &self.all[..] else { return None };
+        let is_of_it = only.scope.key.authority().is_some_and(is_it) && !federation.is_by_node(only.scope.origin());
+        is_of_it.then_some(only)
     }
 
     /// The part whose scope a place is.

@@ -83,7 +83,7 @@ impl Client for ServedClient {
     }
 
     fn is_limited(&self) -> bool {
-        self.entry.rule().is_some()
+        self.entry.is_limited()
     }
 
     fn judged(&self) -> u64 {

@@ -31,6 +31,11 @@ pub trait ServedStream: Send + Sync {
         None
     }
 
+    /// Whether there is one: asked for each name.
+    fn is_limited(&self) -> bool {
+        self.rule().is_some()
+    }
+
     /// What its client uses up over all of its streams, where that is counted.
     fn client_use(&self) -> Option<&ClientUse> {
         None
@@ -120,6 +125,11 @@ impl StreamEntry {
     /// What its client may ask for, if not anything.
     pub(crate) fn rule(&self) -> Option<Arc<ClientRule>> {
         self.outside.as_ref()?.rule()
+    }
+
+    /// Whether its client may not ask for anything.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.outside.as_ref().is_some_and(|outside| outside.is_limited())
     }
 
     /// What its client uses up, where that is counted.

@@ -14,6 +14,11 @@ use crate::server::nonce;
 use crate::wire::RESOURCE_TYPE_URL;
 use crate::wire::walk;
 
+/// A response is closed once it holds this many bytes, with what its resources count for (rule 133): larger ones only delay
+/// what is newer. The resource that fills it is in it still, so a response stays below 4 MiB, which is what gRPC accepts
+/// where nobody asked for more, unless one resource alone has nearly that much.
+pub(crate) const BUDGET: usize = 256 * 1024;
+
 /// Small bodies are copied together into chunks of this size; larger ones are sent as they are. Not a byte more: it is what
 /// a frame of HTTP/2 holds where nobody asked for more, and what is beyond is a frame and a write of its own.
 const CHUNK: usize = 16 * 1024;
@@ -24,6 +29,8 @@ const LARGE: usize = 4 * 1024;
 /// What a resource counts for beside its bytes, so that a response has some hundreds at most. Until who does not read has
 /// taken it, it has a reference to its body, and its name until the ACK.
 const RESOURCE: usize = 384;
+/// How many of a response there are before as many more are expected as fit.
+const SOME: usize = 8;
 /// No more than this is written for all who are sent the same.
 const MOST_SHOWN: usize = 512 * 1024;
 /// Room for more entries than this is given back once a response is complete: to a slow reader it is on its way for long.
@@ -144,8 +151,7 @@ impl Transmit {
         if self.heads.is_empty() {
             self.heads = Vec::with_capacity(head);
         } else if self.heads.capacity() - self.heads.len() < head {
-            // Of many, what was written is seldom moved.
-            self.heads.reserve(head.max(3 * self.heads.len()));
+            self.expect_more(head);
         }
         walk::put_delimited(&mut self.heads, 2, length);
         frame.put_head(&mut self.heads, name, version, ttl);
@@ -332,6 +338,25 @@ impl Transmit {
             heads.rotate_left(last.after - from);
         }
         last.after = self.heads.len();
+    }
+
+    /// For how many more resources there is room.
+    #[inline]
+    pub(crate) fn expected(&self) -> usize {
+        self.bodies.capacity() - self.bodies.len()
+    }
+
+    /// Of many, what was written is seldom moved: once there are some, room is made for as many as one response takes.
+    #[inline(never)]
+    fn expect_more(&mut self, head: usize) {
+        let used = self.budget_used();
+        if (self.resources as usize) < SOME || used >= BUDGET {
+            self.heads.reserve(head.max(3 * self.heads.len()));
+            return;
+        }
+        let left = |so_far: usize| so_far * (BUDGET - used) / used + 1;
+        self.heads.reserve_exact(head + left(self.heads.len()));
+        self.bodies.reserve(left(self.bodies.len()));
     }
 
     fn push_body(&mut self, bytes: Bytes) {

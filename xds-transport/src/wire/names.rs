@@ -7,6 +7,9 @@ use crate::wire::walk::{Field, FieldValue, Fields};
 /// `DiscoveryRequest.resource_names`, and `DeltaDiscoveryRequest.resource_names_subscribe`.
 const RESOURCE_NAMES: u32 = 3;
 
+/// Room is made for so many names as the first one says that there are, and not for more.
+const MOST: usize = 1024;
+
 /// A request in two parts.
 pub(crate) struct Split {
     /// The encoded list of names.
@@ -39,11 +42,21 @@ impl Split {
 
     /// The names, borrowed from the request; `None` if one is no text.
     pub(crate) fn texts(&self) -> Option<Vec<&str>> {
-        let text = |field| match field {
-            Ok(Field { value: FieldValue::Bytes(name), .. }) => std::str::from_utf8(name).ok(),
-            _ => None,
-        };
-        Fields::of(&self.names).map(text).collect()
+        // Where all of it is text, with what stands between the names, none need be looked at again.
+        let all = std::str::from_utf8(&self.names).ok();
+        let mut fields = Fields::of(&self.names);
+        let mut texts = Vec::new();
+        let mut at = 0;
+        while let Some(field) = fields.next_encoded() {
+            let (Field { value: FieldValue::Bytes(name), .. }, encoded) = field.ok()? else { return None };
+            if texts.is_empty() {
+                texts.reserve((self.names.len() / encoded.len().max(1)).min(MOST));
+            }
+            at += encoded.len();
+            let text = all.and_then(|all| all.get(at - name.len()..at));
+            texts.push(text.or_else(|| std::str::from_utf8(name).ok())?);
+        }
+        Some(texts)
     }
 
     /// The request without its names.
@@ -78,6 +91,19 @@ mod tests {
             assert_eq!(DiscoveryRequest::decode(split.others()).unwrap(), request(&[]));
             assert_eq!(split.texts().unwrap(), names);
             assert_eq!(DiscoveryRequest::decode(split.names).unwrap().resource_names, whole.resource_names);
+        }
+    }
+
+    #[test]
+    fn a_name_is_a_text_by_itself_however_long_and_whatever_stands_beside_it() {
+        let (long, longer) = ("n".repeat(127), "\u{e9}".repeat(100));
+        let names = ["\u{e9}", &long, "a", &longer, "b\u{20ac}", ""];
+        let encoded = request(&names).encode_to_vec();
+        assert_eq!(Split::of(&encoded.clone().into()).unwrap().texts().unwrap(), names);
+        // The last byte of a text is missing in one, and is the first of the next.
+        for broken in [&b"\x1a\x01\xc3\x1a\x01a"[..], b"\x1a\x01\xc3\x1a\x02\xa9a", b"\x1a\x01a\x1a\x02\xa9a"] {
+            let split = Split::of(&Bytes::copy_from_slice(broken)).unwrap();
+            assert_eq!(split.texts(), None);
         }
     }
 

@@ -80,6 +80,7 @@ impl<'a> Fields<'a> {
         Some(field.map(|field| (field, encoded)))
     }
 
+    #[inline(never)]
     fn step(&mut self) -> Option<Field<'a>> {
         let key = varint(&mut self.rest)?;
         let number = u32::try_from(key >> 3).ok().filter(|n| *n != 0 && *n < 1 << 29)?;
@@ -100,11 +101,23 @@ impl<'a> Fields<'a> {
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<Field<'a>, WalkError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
         }
         let remaining = self.rest.len();
+        // Most fields of a long message are short texts in a list.
+        if let [key, length, rest @ ..] = self.rest
+            && *key < 0x80
+            && key & 7 == 2
+            && *key > 7
+            && *length < 0x80
+            && let Some((value, rest)) = rest.split_at_checked(usize::from(*length))
+        {
+            self.rest = rest;
+            return Some(Ok(Field { number: u32::from(*key >> 3), value: FieldValue::Bytes(value) }));
+        }
         match self.step() {
             Some(field) => Some(Ok(field)),
             None => {

@@ -118,7 +118,7 @@ impl Source for Routes {
         if self.client.is_limited() && !subscriber.may_ask(&*self.client, text) {
             return None;
         }
-        let part = subscriber.part_of(&self.federation, text.authority())?;
+        let part = subscriber.parts.of_text(&self.federation, text)?;
         let (name, new) = part.scope.subscribe_known(&subscriber.type_url, part.id, text)?;
         let room = part.scope.room.clone();
         subscriber.asks_again |= !new;

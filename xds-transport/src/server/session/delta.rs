@@ -17,11 +17,11 @@ use crate::server::session::counts::Counts;
 use crate::server::session::delta::puts::Puts;
 use crate::server::session::delta::unacked::Unacked;
 use crate::server::session::odd::{Odd, name_of};
-use crate::server::session::outgoing::{BUDGET, Outgoing, Tells};
+use crate::server::session::outgoing::{Outgoing, Tells};
 use crate::server::session::spelling::Spelling;
 use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
-use crate::server::transmit::Transmit;
+use crate::server::transmit::{BUDGET, Transmit};
 use crate::types::{self, TypeRule};
 use crate::{Dialect, Protocol};
 

@@ -9,11 +9,6 @@ use crate::server::session::reference::Reference;
 use crate::server::session::refreshes::Told;
 use crate::types::TypeRule;
 
-/// A response is closed once it holds this many bytes, with what its resources count for (rule 133): larger ones only delay
-/// what is newer. The resource that fills it is in it still, so a response stays below 4 MiB, which is what gRPC accepts
-/// where nobody asked for more, unless one resource alone has nearly that much.
-pub(crate) const BUDGET: usize = 256 * 1024;
-
 /// What a session needs of its stream to write a response.
 pub(crate) struct Outgoing<'a> {
     pub(crate) type_url: &'a TypeUrl,

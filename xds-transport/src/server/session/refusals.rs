@@ -7,10 +7,9 @@ use xdstp_cache::{Interest, SubscriberId};
 use xdstp_uri::{NameKey, ResourceName};
 
 use crate::Protocol;
-use crate::server::session::outgoing::BUDGET;
 use crate::server::session::spelling::Spelling;
 use crate::server::source::Source;
-use crate::server::transmit::Transmit;
+use crate::server::transmit::{BUDGET, Transmit};
 
 /// Of how many globs the resources of one response may be, where a collection is refused and as many are asked for: each may bring
 /// its own error.

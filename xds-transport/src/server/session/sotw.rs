@@ -7,6 +7,7 @@ mod listed;
 mod located;
 mod locators;
 mod offered;
+mod shares;
 mod version;
 mod wanted;
 

@@ -114,7 +114,7 @@ impl Delta {
                     let ttl = resource.value.remaining_ttl(now).filter(|_| with_ttl);
                     transmit.push_delta(spelling.of(name), resource, ttl);
                     refreshes.put(told, name, &resource.version, ttl);
-                    named.puts.push(name.clone());
+                    named.puts.push_of(transmit.expected(), name.clone());
                     refusals.put(name);
                     named.lives |= resource.value.ttl().is_some();
                     if rule.absent_by_alias {

@@ -15,12 +15,12 @@ use crate::server::session::counts::Counts;
 use crate::server::session::delta::puts::Puts;
 use crate::server::session::located::{Located, Tell};
 use crate::server::session::odd::{name_of, no_locator};
-use crate::server::session::outgoing::{BUDGET, Outgoing};
+use crate::server::session::outgoing::Outgoing;
 use crate::server::session::reference::Reference;
 use crate::server::session::room::Room;
 use crate::server::session::spelling::Spelling;
 use crate::server::source::Source;
-use crate::server::transmit::Transmit;
+use crate::server::transmit::{BUDGET, Transmit};
 use crate::wire::DeltaDiscoveryRequest;
 use crate::wire::parameters::{self, Locator};
 

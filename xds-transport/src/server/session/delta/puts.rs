@@ -24,6 +24,16 @@ impl Puts {
         self.own().push(name);
     }
 
+    /// The same, where about so many more are to come.
+    #[inline]
+    pub(crate) fn push_of(&mut self, more: usize, name: ResourceName) {
+        let own = self.own();
+        if own.len() == own.capacity() {
+            make_room(own, more + 1);
+        }
+        own.push(name);
+    }
+
     pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&ResourceName) -> bool) {
         self.own().retain(|name| keeps(name));
     }
@@ -47,6 +57,13 @@ impl Puts {
         }
         &mut self.own
     }
+}
+
+/// Apart from what each update does.
+#[cold]
+#[inline(never)]
+fn make_room(own: &mut SmallVec<[ResourceName; 1]>, more: usize) {
+    own.reserve(more);
 }
 
 impl From<Arc<Image>> for Puts {

@@ -7,6 +7,7 @@ use xdstp_cache::{SubscriberId, Variant, Version};
 use xdstp_uri::ResourceName;
 
 use crate::frame::digest;
+use crate::server::session::sotw::shares::share;
 use crate::server::source::Source;
 
 /// An order-free hash over (name, version): the sum, modulo 2^128, of the first 128 bits of SHA-256
@@ -162,10 +163,6 @@ impl RunningHash {
         }
         self.sum
     }
-}
-
-fn share(name: &ResourceName, version: &Version) -> u128 {
-    digest(&[name.as_str().as_bytes(), version.as_str().as_bytes()])
 }
 
 impl fmt::Display for TypeHash {
