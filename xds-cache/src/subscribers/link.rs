@@ -76,6 +76,7 @@ impl Link {
 
     #[inline]
     pub(crate) fn set_cursor(&mut self, cursor: Seq) {
+        debug_assert!(cursor >> 61 == 0, "one is counted for each change");
         let [low, high] = &mut self.marks;
         *low = cursor as u32;
         *high = *high & FLAGS | (cursor >> 32) as u32 & !FLAGS;

@@ -4,10 +4,10 @@ use crate::keys::{LinkKey, Target};
 use crate::subscribers::places::Places;
 use crate::subscribers::targets::Targets;
 
-/// So many are gone through.
-const FEW: usize = 8;
+/// So many are gone through. Models of a whole cache have few: they are to meet the table, too.
+const FEW: usize = if cfg!(test) { 1 } else { 8 };
 /// To give back room for as few is not worth it.
-const LITTLE: usize = 64;
+const LITTLE: usize = if cfg!(test) { 4 } else { 64 };
 
 /// In order, and found by what they are to.
 #[derive(Default)]
@@ -47,6 +47,7 @@ impl Links {
     /// To a target that none of them is to.
     #[inline]
     pub(crate) fn push(&mut self, at: LinkKey, by: Targets<'_>) {
+        debug_assert!(!self.leaving && self.closing.is_none(), "another is being left");
         let place = self.all.len();
         self.all.push(at);
         match &mut self.places {
@@ -62,6 +63,7 @@ impl Links {
 
     /// One of them is being left.
     pub(crate) fn leave(&mut self, at: LinkKey, by: Targets<'_>) {
+        debug_assert!(!self.leaving && self.closing.is_none(), "another is being left");
         let found = match &self.places {
             None => self.all.iter().position(|other| *other == at),
             Some(places) => places.find(by.hash_of(at), |place| self.all.get(place) == Some(&at)),
@@ -105,6 +107,7 @@ impl Links {
             *gone += 1;
             return;
         }
+        debug_assert!(self.leaving, "none is being left");
         self.all.pop();
         self.leaving = false;
         // Twice what is left, so that as many come or go before it is made anew.

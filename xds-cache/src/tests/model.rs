@@ -236,7 +236,7 @@ impl Model {
         let Cache { store, subscribers, .. } = &self.cache;
         let stored = [store.types().len(), store.slots().len(), store.lists().len()];
         let told = [subscribers.links.len(), subscribers.walks.len(), subscribers.all.len()];
-        assert_eq!((stored, told), ([0; 3], [0; 3]), "types, slots, lists; links, held, subscribers");
+        assert_eq!((stored, told), ([0; 3], [0; 3]), "types, slots, lists; links, walks, subscribers");
     }
 }
 

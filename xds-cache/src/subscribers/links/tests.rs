@@ -119,6 +119,29 @@ fn more_are_found_than_there_are_places_of_two_bytes() {
     assert_eq!((world.targets(), world.of.all.capacity() <= LITTLE), (vec![target(0)], true), "the room is given back");
 }
 
+#[test]
+fn where_places_no_longer_fit_into_two_bytes_none_is_lost() {
+    let mut world = World::default();
+    let numbers = |world: &mut World, expected: &[u32]| {
+        let found = expected.iter().filter(|number| world.find(target(2 * **number)).is_some()).count();
+        assert_eq!(found, expected.len());
+    };
+    let leave_first = |world: &mut World, number: u32| {
+        let at = world.find(target(2 * number)).unwrap();
+        world.by(|of, by| of.leave(at, by));
+        world.free(at);
+        assert_eq!(world.find(target(2 * number)), None);
+    };
+    (0..65_536).for_each(|number| world.push_new(target(2 * number)));
+    // The last takes its place, and then two more come.
+    leave_first(&mut world, 0);
+    numbers(&mut world, &[1, 2, 65_534, 65_535]);
+    (65_536..65_538).for_each(|number| world.push_new(target(2 * number)));
+    leave_first(&mut world, 1);
+    leave_first(&mut world, 65_535);
+    numbers(&mut world, &[2, 65_534, 65_536, 65_537]);
+}
+
 proptest! {
     #[test]
     fn links_are_in_order_and_found(steps in proptest::collection::vec((0..4_u8, 0..120_u32), 0..300), most in 1..9_usize) {

@@ -10,6 +10,9 @@ use crate::frame::digest;
 /// So many are known to a thread: of more, some are computed again.
 const MOST: usize = 4096;
 
+/// What has more bytes is not kept: nobody is asked for the room.
+const LONGEST: usize = 512;
+
 /// The first 128 bits of SHA-256 over a canonical name and a version. Without the processor's help that takes thousands of
 /// instructions, and each client that is told of a resource needs it: once to add it, and once to take it away.
 pub(crate) fn share(name: &ResourceName, version: &Version) -> u128 {
@@ -37,6 +40,9 @@ struct Share {
 
 impl Shares {
     fn of(&mut self, name: &ResourceName, version: &Version) -> u128 {
+        if name.as_str().len() + version.as_str().len() > LONGEST {
+            return compute(name, version);
+        }
         if self.0.is_empty() {
             self.0.resize_with(MOST, || None);
         }
@@ -77,6 +83,16 @@ mod tests {
             }
         }
         assert_eq!(shares.0.len(), MOST);
+    }
+
+    #[test]
+    fn what_is_long_is_not_kept() {
+        let mut shares = Shares(Vec::new());
+        for (name, version) in [(LONGEST, 1), (1, LONGEST)] {
+            let (name, version) = ("n".repeat(name).parse().unwrap(), Version::from("v".repeat(version).as_str()));
+            assert_eq!(shares.of(&name, &version), compute(&name, &version));
+        }
+        assert!(shares.0.is_empty());
     }
 
     #[test]
