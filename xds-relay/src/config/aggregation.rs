@@ -36,12 +36,13 @@ impl Aggregation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unmatched {
-    /// They share as if there were no rules: by `share_by`, or with the very same node only.
+    /// They share as if there were no rules: by `share_by`, or with the very same node only. A wildcard that comes after names which have a
+    /// key is refused, as a type of a stream is of one group.
     #[default]
     OwnGroup,
     /// They are passed on, and share with no other stream.
     Pass,
-    /// They are refused, and their stream ends.
+    /// They are refused by name, and all else on their stream goes on.
     Reject,
 }
 
