@@ -50,6 +50,7 @@ mod go_regexp;
 mod group;
 mod key;
 mod model;
+mod original;
 mod pattern;
 mod read;
 mod read_result;
@@ -112,9 +113,10 @@ impl Rules {
     pub fn parse(file: impl AsRef<Path>, text: &str, reading: Reading) -> Result<Self, RulesError> {
         let file = file.as_ref();
         let mut reader = Reader::new(reading);
-        let fragments = yaml::parse(text)
-            .and_then(|root| read::fragments(&mut reader, &root.unwrap_or_else(yaml::Node::empty)))
-            .map_err(|error| RulesError::in_document(file, error))?;
+        let root = yaml::parse(text).map_err(|error| RulesError::in_document(file, error))?;
+        let root = root.unwrap_or_else(yaml::Node::empty);
+        let fragments = read::fragments(&mut reader, &root)
+            .map_err(|error| RulesError::in_document(file, error).of_document(&root))?;
         let digest = hex(&Sha256::digest(text));
         Ok(Self { fragments, reading, warnings: reader.warnings.of(file), digest })
     }
