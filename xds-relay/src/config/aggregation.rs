@@ -21,8 +21,11 @@ pub struct Aggregation {
 }
 
 impl Aggregation {
-    /// Reads the rules.
-    pub(crate) fn load(&self) -> Result<Rules, RulesError> {
+    /// Reads the rules, as a relay by this configuration does.
+    ///
+    /// # Errors
+    /// As [`Rules::load`].
+    pub fn load(&self) -> Result<Rules, RulesError> {
         Rules::load(&self.rules, if self.legacy_all_matches { Reading::LegacyAllMatches } else { Reading::Documented })
     }
 
