@@ -201,4 +201,28 @@ mod tests {
         looks.failed();
         assert_eq!(looks.known_stamps(), None);
     }
+
+    #[test]
+    fn files_that_are_read_at_the_start_alone_are_looked_at_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, rules) = (directory.path().join("relay.yaml"), directory.path().join("rules.yaml"));
+        let found = |content: &str| {
+            fs::write(&rules, content).unwrap();
+            let text = "origins: [{ name: a, server: 'a:1' }]\naggregation: rules.yaml";
+            Found::of(Config::parse(&file, text).unwrap())
+        };
+        let (first, second) = (found("first"), found("second"));
+        fs::write(&rules, "first").unwrap();
+        let mut looks = Looks::new(file.clone(), first.config.clone());
+        assert_eq!(looks.files(), [file.clone(), rules.clone()]);
+        let stamp = |second| vec![Some((SystemTime::UNIX_EPOCH, 1, 1)), Some((SystemTime::UNIX_EPOCH, second, 1))];
+        let mut find =
+            |second, found: &Found| (looks.find(stamp(second), Ok::<_, String>(found)), looks.known_stamps());
+        assert_eq!(find(1, &first), (false, None));
+        assert_eq!(find(1, &first), (false, Some(stamp(1))), "nothing is new in either");
+        assert_eq!(find(2, &second), (false, None));
+        assert_eq!(find(2, &second), (true, None), "the rules are others");
+        looks.applied(second.clone());
+        assert!(!looks.find(stamp(2), Ok::<_, String>(&second)));
+    }
 }
