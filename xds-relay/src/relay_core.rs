@@ -63,7 +63,7 @@ pub use self::identity::Identity;
 pub use self::known_sharing::KnownSharing;
 pub use self::lives::Lives;
 pub use self::loops::{LoopError, Seen};
-pub use self::node_group::{Covers, EveryNode, NodeGrouping, Rest, ShareBy};
+pub use self::node_group::{Covers, EveryNode, HasName, NodeGrouping, Rest, ShareBy};
 pub use self::quotas::LimitError;
 pub use self::resources_view::Found;
 pub use self::rollout::{Checked, ReleaseStore};

@@ -84,11 +84,14 @@ pub enum Covers {
     /// Some names.
     Some {
         /// Whether a name is one of these, or `*`, which stands for all there is; else for which reason not.
-        has: Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>,
+        has: Box<HasName>,
         /// What becomes of what is none.
         rest: Rest,
     },
 }
+
+/// Whether a name is of a group, or the reason why not.
+pub type HasName = dyn Fn(&str) -> Result<(), String> + Send + Sync;
 
 /// What becomes of what a node asks for, and its group for the type is not for.
 pub enum Rest {
