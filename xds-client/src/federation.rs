@@ -136,7 +136,7 @@ mod validated;
 mod validators;
 mod weak_table;
 
-pub use self::client::Client;
+pub use self::client::{Client, OfGroup};
 pub use self::core::{Federation, Limits, Settings};
 pub use self::dial::{Dial, Dialed, Position};
 pub use self::document::{DocumentError, Documents, OpenDocument};

@@ -47,8 +47,10 @@ mod error;
 mod evaluate;
 mod explain;
 mod go_regexp;
+mod group;
 mod key;
 mod model;
+mod original;
 mod pattern;
 mod read;
 mod read_result;
@@ -59,6 +61,7 @@ mod types;
 
 pub use self::error::{RulesError, Warning};
 pub use self::explain::{ExplainedRule, Explanation, Verdict};
+pub use self::group::Group;
 pub use self::key::{Key, KeyError};
 pub use self::request::{Request, RequestJson};
 
@@ -110,9 +113,10 @@ impl Rules {
     pub fn parse(file: impl AsRef<Path>, text: &str, reading: Reading) -> Result<Self, RulesError> {
         let file = file.as_ref();
         let mut reader = Reader::new(reading);
-        let fragments = yaml::parse(text)
-            .and_then(|root| read::fragments(&mut reader, &root.unwrap_or_else(yaml::Node::empty)))
-            .map_err(|error| RulesError::in_document(file, error))?;
+        let root = yaml::parse(text).map_err(|error| RulesError::in_document(file, error))?;
+        let root = root.unwrap_or_else(yaml::Node::empty);
+        let fragments = read::fragments(&mut reader, &root)
+            .map_err(|error| RulesError::in_document(file, error).of_document(&root))?;
         let digest = hex(&Sha256::digest(text));
         Ok(Self { fragments, reading, warnings: reader.warnings.of(file), digest })
     }
@@ -139,16 +143,19 @@ impl Rules {
     /// # Errors
     /// It may share with nobody, for this reason: no rule matches, or one that does has nothing to take.
     pub fn key(&self, request: &Request<'_>) -> Result<Key, KeyError> {
-        self.apply(request, Names::Requested, |_, _, _| ())
+        self.apply(request, &mut Names::Requested, |_, _, _| ())
     }
 
     /// What requests of a node for a type have in common with those that they may share each resource with: the key, but for
-    /// what it has of names. Whoever gets a resource by its name needs no other key for each name.
+    /// what it has of names.
     ///
     /// # Errors
     /// As [`key`](Self::key), but for what names lack.
-    pub fn group(&self, node: &Node, type_url: &str) -> Result<Key, KeyError> {
-        self.apply(&Request { node, type_url, resource_names: &[] }, Names::Any, |_, _, _| ())
+    pub fn group(&self, node: &Node, type_url: &str) -> Result<Group, KeyError> {
+        let mut names = Names::Any(Vec::new());
+        let key = self.apply(&Request { node, type_url, resource_names: &[] }, &mut names, |_, _, _| ())?;
+        let Names::Any(names) = names else { return Err(KeyError::NoRule) };
+        Ok(Group { key, names, needs_name: types::ENDPOINTS.contains(&type_url) })
     }
 
     /// The key, and why it is that: what became of each rule.
@@ -157,7 +164,7 @@ impl Rules {
         let unseen = |rule: &Rule| ExplainedRule { line: rule.line, verdict: Verdict::NotReached };
         let mut fragments: Vec<Vec<_>> =
             self.fragments.iter().map(|fragment| fragment.rules.iter().map(unseen).collect()).collect();
-        let key = self.apply(request, Names::Requested, |fragment, rule, verdict| {
+        let key = self.apply(request, &mut Names::Requested, |fragment, rule, verdict| {
             if let Some(explained) = fragments.get_mut(fragment).and_then(|rules: &mut Vec<_>| rules.get_mut(rule)) {
                 explained.verdict = verdict();
             }
@@ -170,13 +177,13 @@ impl Rules {
     fn apply(
         &self,
         request: &Request<'_>,
-        names: Names,
+        names: &mut Names,
         mut seen: impl FnMut(usize, usize, &dyn Fn() -> Verdict),
     ) -> Result<Key, KeyError> {
         if request.type_url.is_empty() {
             return Err(KeyError::NoType);
         }
-        if names == Names::Requested
+        if matches!(names, Names::Requested)
             && types::ENDPOINTS.contains(&request.type_url)
             && request.resource_names.is_empty()
         {

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use xds_relay::aggregation::{Reading, Rules};
 use xds_relay::config::Bootstrap;
 
-use crate::{Failure, say};
+use crate::{Failure, note_warnings, say};
 
 /// Prints YAML on standard output, with a comment for what has no equal; the same is said on standard error
 #[derive(Debug, Args)]
@@ -22,6 +23,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut bootstrap = Bootstrap::load(&arguments.bootstrap)?;
     if let Some(rules) = &arguments.aggregation {
         bootstrap.share_by_rules(rules)?;
+        note_warnings(&Rules::load(rules, Reading::Documented)?);
     }
     for note in bootstrap.notes() {
         eprintln!("xds-relay: note: {note}");

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let rules = match Rules::load(&arguments.rules, reading) {
         Ok(rules) => rules,
         Err(error) if arguments.json => {
-            let _ = writeln!(out, "{}", json!({ "error": error.to_string(), "stage": "config" }));
+            let _ = writeln!(out, "{}", json!({ "error": error.in_original_words(), "stage": "config" }));
             return Err(Failure::Told);
         }
         Err(error) => return Err(error.into()),

@@ -80,5 +80,5 @@ pub use crate::config::{Config, ConfigError, ExampleMesh};
 pub use crate::error::Error;
 pub use crate::file_content::FileContent;
 pub use crate::releaser::Releaser;
-pub use crate::reload::{Reloaded, Reloader};
+pub use crate::reload::{ReadOnce, Reloaded, Reloader};
 pub use crate::serve::Relay;

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use xds_relay::{
     Config, ConfigError, ExampleMesh, FileContent, Relay, RelayBuilder,
+    aggregation::Rules,
     config::{Address, Aggregation, Bootstrap, BootstrapNote, LogFilter, Origin},
 };
 
@@ -24,6 +25,7 @@ mod open_files;
 mod reading;
 mod signals;
 
+use self::reading::Looks;
 use self::signals::{Hangups, Signals, until_stopped};
 
 #[cfg(feature = "jemalloc")]
@@ -191,6 +193,9 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         for noted in files.iter().flat_map(|content| content.dangling.iter().chain(&content.other_keys)) {
             eprintln!("xds-relay: note: {noted}");
         }
+        if let Some(aggregation) = &config.aggregation {
+            note_warnings(&aggregation.load()?);
+        }
         say(&format!("good: {}\n", summary(&config, &files)));
         return Ok(());
     }
@@ -204,6 +209,11 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     // The drain is over, or not wanted: a file that is being read need not be waited for.
     runtime.shutdown_background();
     result
+}
+
+/// Says what is odd in aggregation rules.
+fn note_warnings(rules: &Rules) {
+    rules.warnings().iter().for_each(|warning| eprintln!("xds-relay: note: {warning}"));
 }
 
 /// Where the configuration is from: a file, and what the command line says in its place.
@@ -253,6 +263,7 @@ async fn serve(
     // Before anything is said to be served, so that a signal right after that drains as well.
     let mut signals = Signals::new().map_err(Failure::Start)?;
     let mut hangups = Hangups::new().map_err(Failure::Start)?;
+    let looks = Looks::new(source.file.clone(), config.clone());
     // Apart, so that a signal is heard while files are read.
     let bound = tokio::spawn(relay.bind());
     let relay = tokio::select! {
@@ -265,7 +276,7 @@ async fn serve(
     let reloader = relay.reloader();
     let (file, load) = (source.file.clone(), move || source.load());
     let place = |error| Failure::Relay(error).placed(Some(&file));
-    let following = reading::follow(file.clone(), load, config, reloader.clone(), place, async || hangups.next().await);
+    let following = reading::follow(looks, load, reloader.clone(), place, async || hangups.next().await);
     let running = async {
         tokio::select! {
             ended = relay.run(async { drop(stopped.await) }) => ended,

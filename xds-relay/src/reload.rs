@@ -14,7 +14,7 @@ pub(crate) use self::listening::Listening;
 use self::origins::with_other_origins;
 pub(crate) use self::otherwise::Spoken;
 use self::otherwise::{Otherwise, reached_otherwise};
-pub(crate) use self::read_once::ReadOnce;
+pub use self::read_once::ReadOnce;
 use xdstp_client::Endpoint;
 
 use crate::admin_access::{AdminAccess, LetIn};
@@ -131,10 +131,16 @@ impl Reloader {
         let mut running = lock(&self.0.running);
         let reloaded = self.0.parts.apply(&mut running, &config);
         drop(running);
-        let reloaded = reloaded?;
+        let (reloaded, aggregation) = (reloaded?, config.aggregation);
         // Whoever reads the log finds it on the pages.
         self.0.parts.tell(ConfigState { error: None, needs_restart: reloaded.needs_restart.clone() });
         reloaded.log();
+        // Of those that it started with it was said then.
+        if reloaded.needs_restart.iter().any(|field| field.starts_with("aggregation"))
+            && let Some(Ok(rules)) = aggregation.map(|aggregation| aggregation.load())
+        {
+            rules.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+        }
         Ok(reloaded)
     }
 

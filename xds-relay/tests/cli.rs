@@ -328,6 +328,27 @@ fn the_files_and_options_of_envoyproxys_relay_are_taken() {
         assert!(text(&output.stderr).contains(":6:25: metrics_sink.statsd: "), "{output:?}");
     }
 
+    // What is odd in the rules is said wherever they are looked at.
+    let good_rules = fs::read_to_string(&rules).unwrap();
+    fs::write(
+        &rules,
+        good_rules.replace("any_match: true", "request_node_match: { id_match: { regex_match: 'a**' } }"),
+    )
+    .unwrap();
+    let native = directory.path().join("native.yaml");
+    fs::write(&native, "admin: none\norigins: [{ name: origin, server: 'a:1' }]\naggregation: rules.yaml\n").unwrap();
+    for arguments in [
+        &["-c", from, "-a", by, "-m", "validate"][..],
+        &["convert", from, "--aggregation", by],
+        &["-c", native.to_str().unwrap(), "--check"],
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let odd = format!("xds-relay: note: {by}:1:81: error parsing regexp: invalid nested repetition operator: `**`");
+        assert_eq!(text(&output.stderr).matches(&odd).count(), 1, "{output:?}");
+    }
+    fs::write(&rules, good_rules).unwrap();
+
     let converted = run(&["convert", from, "--aggregation", by]);
     assert_eq!(converted.status.code(), Some(0), "{converted:?}");
     assert!(text(&converted.stderr).contains("note: "), "{converted:?}");

@@ -137,12 +137,15 @@ fn without_json_it_says_which_rule_matched_and_why_others_did_not() {
 #[test]
 fn bad_rules_are_exit_code_2_and_told_where_they_are_looked_for() {
     let bad = "fragments:\n- rules: []\n";
-    let reason = "2:10: fragments[0].rules: value must contain at least 1 item(s)";
+    let place = "2:10: fragments[0].rules";
+    let reason = format!("{place}: value must contain at least 1 item(s)");
+    let original = "invalid KeyerConfiguration.Fragments[0]: embedded message failed validation | caused by: \
+                    invalid KeyerConfiguration_Fragment.Rules: value must contain at least 1 item(s)";
     let output = keys(bad, &["--json"], b"{}\n");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["stage"], "config");
-    assert!(answer["error"].as_str().unwrap().ends_with(&format!("rules.yaml:{reason}")), "{answer}");
+    assert!(answer["error"].as_str().unwrap().ends_with(&format!("rules.yaml:{place}: {original}")), "{answer}");
     assert!(output.stderr.is_empty(), "{output:?}");
 
     let output = keys(bad, &[], b"{}\n");

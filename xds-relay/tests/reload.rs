@@ -120,6 +120,17 @@ fn what_is_new_in_a_file_of_rules_is_said_to_need_a_restart() {
     hangup();
     relay.says("nothing that can count at once is new");
     assert!(relay.counts("config_needs_restart 0"), "it is as it was when the relay began");
+
+    // Without SIGHUP it is looked at as the configuration is.
+    let odd = rules("a").replace("any_match: true", "request_node_match: { id_match: { regex_match: 'a**' } }");
+    write(&odd);
+    relay.says("these need a restart, and stay as they were: aggregation.rules");
+    let line = relay.says("rules.yaml:1:");
+    assert!(line.contains("error parsing regexp: invalid nested repetition operator"), "{line}");
+    write("fragments: []\n");
+    relay.says("the configuration is not good, and all stays as it was: ");
+    write(&rules("one"));
+    relay.says("nothing that can count at once is new");
 }
 
 #[tokio::test]

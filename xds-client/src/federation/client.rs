@@ -13,6 +13,19 @@ use crate::federation::scope_key::ScopeKey;
 use crate::federation::share::OverLimit;
 use crate::federation::timings::Timings;
 
+/// What a client asks for of a node group.
+#[derive(Clone, Copy, Debug)]
+pub struct OfGroup<'a> {
+    /// Of which type.
+    pub type_url: &'a TypeUrl,
+    /// At which origin, by position.
+    pub origin: usize,
+    /// Whether that has the same for every node: then all groups are one.
+    pub is_alike: bool,
+    /// Its name, or `*` for all of the type.
+    pub name: &'a str,
+}
+
 /// What is the business of who serves a client, and not of the core: who it is, and what is said and counted of its limits.
 /// Dropped when the routes are.
 pub trait Client: Send + Sync + 'static {
@@ -22,12 +35,24 @@ pub trait Client: Send + Sync + 'static {
     /// When it must not join any: its stream ends with this reason (rule 154).
     fn identify(&self, node: &Bytes) -> Result<NodeGroup, NodeError>;
 
-    /// The group of the client's node for one type, where that is not the one for all.
+    /// The group of the client's node for what it asks for of one type at an origin, where that is not the one for all: the same for
+    /// all that is asked for there on its stream.
     ///
     /// # Errors
     /// When it is to have nothing of the type: its stream ends with this reason.
-    fn group_for(&self, _node: &Bytes, _type_url: &TypeUrl) -> Result<Option<NodeGroup>, NodeError> {
+    fn group_for(&self, _node: &Bytes, _asked: &OfGroup<'_>) -> Result<Option<NodeGroup>, NodeError> {
         Ok(None)
+    }
+
+    /// Whether there is anything of node groups that it is [refused](Self::refuses).
+    fn refuses_some(&self) -> bool {
+        false
+    }
+
+    /// Why this is for none of the groups that it may be of: it is told so as of what it [may not ask for](Self::denies). Otherwise than
+    /// there, what it may ask for counts, whatever that stands for.
+    fn refuses(&self, _node: &Bytes, _asked: &OfGroup<'_>) -> Option<ResourceError> {
+        None
     }
 
     /// By what it selects among variants where it does not say so itself (TP2); by nothing, unless its node says more.
@@ -51,7 +76,7 @@ pub trait Client: Send + Sync + 'static {
         None
     }
 
-    /// It is told that it may not ask for this, or `by_alias` that it may not have what this stands for.
+    /// It is told that it may not ask for this, or is [refused](Self::refuses) it, or `by_alias` that it may not have what this stands for.
     fn denied(&self, _type_url: &TypeUrl, _interest: &Interest, _by_alias: bool) {}
 
     /// From where else its client is served resources of a type that a scope has, if from anywhere: a scope of the same origin and the

@@ -229,6 +229,11 @@ impl Federation {
         self.origin(origin).is_some_and(|origin| origin.by_node() == ByNode::Everything)
     }
 
+    /// Whether an origin has the same for every node.
+    pub(crate) fn is_alike(&self, origin: usize) -> bool {
+        self.origin(origin).is_some_and(|origin| origin.by_node() == ByNode::Nothing)
+    }
+
     /// Whether an origin is asked apart for a selector.
     ///
     /// # Errors
@@ -258,8 +263,7 @@ impl Federation {
 
     /// Of which key the scope of a group at an origin is.
     pub(crate) fn group_key(&self, origin: usize, group: &NodeGroup, selector: Option<&Arc<Selector>>) -> ScopeKey {
-        let is_for_all = self.origin(origin).is_some_and(|origin| origin.by_node() == ByNode::Nothing);
-        let key = if is_for_all { ScopeKey::EveryNode } else { ScopeKey::Group(origin, group.clone()) };
+        let key = if self.is_alike(origin) { ScopeKey::EveryNode } else { ScopeKey::Group(origin, group.clone()) };
         key.selected(selector)
     }
 

@@ -75,9 +75,12 @@ impl Denied {
     }
 
     /// Something of which the client is yet to be told, and what: it counts as told with this.
-    pub(crate) fn pop(&mut self, type_url: &TypeUrl, client: &dyn Client) -> Option<(ResourceName, ResourceError)> {
+    pub(crate) fn pop(
+        &mut self,
+        why: impl Fn(&Interest) -> Option<ResourceError>,
+    ) -> Option<(ResourceName, ResourceError)> {
         let name = self.untold.pop_first()?;
-        let error = match client.denies(type_url, &Interest::from(name.clone())) {
+        let error = match why(&Interest::from(name.clone())) {
             Some(error) if self.asked.contains(&name) => error,
             _ => ResourceError::new(ResourceError::PERMISSION_DENIED, BY_ALIAS),
         };

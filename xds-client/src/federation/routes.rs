@@ -10,7 +10,7 @@ use xds_transport::server::{Refused, weight};
 use xdstp_cache::{Interest, Selector, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use crate::federation::client::Client;
+use crate::federation::client::{Client, OfGroup};
 use crate::federation::core::Federation;
 use crate::federation::judged::Judging;
 use crate::federation::node_group::NodeGroup;
@@ -40,7 +40,7 @@ mod tracks;
 const MAX_NOTED: usize = 256;
 
 /// Which scope of a node's groups: by origin, by type where groups go by it, and by what is selected.
-type OfGroup = (usize, Option<TypeUrl>, Option<Arc<Selector>>);
+type GroupScopeKey = (usize, Option<TypeUrl>, Option<Arc<Selector>>);
 
 /// Routes one stream's interest: `xdstp:` names by authority, old-style names by node group.
 pub struct Routes {
@@ -55,7 +55,7 @@ pub struct Routes {
     /// By what its client selects where it does not say so itself.
     selector: Option<Arc<Selector>>,
     /// The scopes of this node's groups, once something of them was asked for.
-    group_scopes: HashMap<OfGroup, Arc<Scope>>,
+    group_scopes: HashMap<GroupScopeKey, Arc<Scope>>,
     /// What this stream fetches for itself, by origin, and by what is selected of it (rule 121).
     private: HashMap<(usize, Option<Arc<Selector>>), Arc<Scope>>,
     subscribers: Slab<Subscriber>,
@@ -143,7 +143,10 @@ impl Routes {
                 let key = ScopeKey::Authority(authority.to_owned()).selected(selector.as_ref());
                 self.enter(&key, || self.federation.authority_scope(authority, origin, selector.as_ref()))
             }
-            Place::Group { origin } => self.group_scope(type_url, origin, selector)?,
+            Place::Group { origin } => {
+                let is_alike = self.federation.is_alike(origin);
+                self.group_scope(&OfGroup { type_url, origin, is_alike, name: interest.as_str() }, selector)?
+            }
         };
         scope.map_err(|error| self.refuse(&error)).ok()
     }
@@ -168,18 +171,18 @@ impl Routes {
 
     fn group_scope(
         &mut self,
-        type_url: &TypeUrl,
-        origin: usize,
+        asked: &OfGroup<'_>,
         selector: Option<Arc<Selector>>,
     ) -> Option<Result<Arc<Scope>, OverLimit>> {
         let for_all = self.group.as_ref()?;
-        let own = match self.client.group_for(&self.node, type_url) {
+        let own = match self.client.group_for(&self.node, asked) {
             Ok(own) => own,
             Err(error) => {
-                self.refused.get_or_insert(Refused::new(error.to_string()));
+                self.refused.get_or_insert(Refused::denied(error.to_string()));
                 return None;
             }
         };
+        let OfGroup { type_url, origin, .. } = *asked;
         let by = (origin, own.is_some().then(|| type_url.clone()), selector);
         if let Some(scope) = self.group_scopes.get(&by) {
             return Some(self.client.enters(&scope.key).map(|()| scope.clone()));

@@ -1,5 +1,7 @@
 //! The pages of envoyproxy/xds-relay, for scripts that ask for them: those that make sense here, and words for the others.
 
+use std::borrow::Cow;
+
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
@@ -10,24 +12,28 @@ use sha2::{Digest as _, Sha256};
 
 use super::look::{Pages, failed};
 use super::{answers, logging};
+use crate::api::NameQuery;
 use crate::hex::hex;
 use crate::snapshot::{ConfigDump, ResourceDump, ScopeDump, ScopeTypeDump};
 
 const NOT_SAID: &str = "it is not said here whether the relay is ready\n";
 const CLEARS: &str = "nothing is cleared, as no stream may end by it: what no client wants any more goes by `linger` and \
                       `limits.lingering_names`\n";
+const ENDPOINT_TYPE: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+/// Of how many names of a key the addresses are looked for.
+const MAX_NAMES: usize = 16;
 const ENDPOINTS: &str = "endpoints are at /api/v1/resource?type=ClusterLoadAssignment&name=NAME\n";
 const PROFILES: &str = "there are no profiles of Go: /metrics and /api/v1/status say how the relay is\n";
 
 pub(super) fn routes() -> Router<Pages> {
     Router::new()
         .route("/cache", get(|pages| found(pages, String::new())))
-        .route("/cache/{key}", get(|pages, Path(key): Path<String>| found(pages, key)))
+        .route("/cache/{*key}", get(|pages, Path(key): Path<String>| found(pages, key)))
         .route("/cache/keys", get(keys))
-        .route("/cache/version/{key}", get(version))
-        .route("/cache/eds/{key}", any(|| async { refused(ENDPOINTS) }))
+        .route("/cache/version/{*key}", get(version))
+        .route("/cache/eds/{*key}", get(endpoints))
         .route("/cache/clear", any(|| async { refused(CLEARS) }))
-        .route("/cache/clear/{key}", any(|| async { refused(CLEARS) }))
+        .route("/cache/clear/{*key}", any(|| async { refused(CLEARS) }))
         .route("/debug/pprof/", any(|| async { refused(PROFILES) }))
         .route("/debug/pprof/{profile}", any(|| async { refused(PROFILES) }))
         .route("/log_level", get(logging::tell).post(logging::tell))
@@ -54,16 +60,66 @@ fn refused(words: &'static str) -> Response {
 /// What is held of a key, of all that begin with a text before `*`, or of all.
 async fn found(State(pages): State<Pages>, key: String) -> Response {
     dumped(pages, move |dump| {
-        let wanted = |scope: &ScopeDump| match key.strip_suffix('*') {
-            Some(prefix) => scope.scope.starts_with(prefix),
-            None => key.is_empty() || scope.scope == key,
-        };
-        let of_scope = |scope: &ScopeDump| scope.types.iter().map(|held| entry(&scope.scope, held)).collect::<Vec<_>>();
-        let entries: Vec<Value> = dump.scopes.iter().filter(|scope| wanted(scope)).flat_map(of_scope).collect();
+        let of_part = |part: Part<'_>| part.types.iter().map(|held| entry(&part.key, held)).collect::<Vec<_>>();
+        let entries: Vec<Value> = parts(dump, &key).into_iter().flat_map(of_part).collect();
         // Nothing is said of what there is not: as it was.
         (key.is_empty() || !entries.is_empty()).then(|| json!({ "Cache": entries }))
     })
     .await
+}
+
+/// What is held under a key.
+struct Part<'a> {
+    key: Cow<'a, str>,
+    /// As it is called here.
+    scope: &'a str,
+    types: Cow<'a, [ScopeTypeDump]>,
+}
+
+/// What is held under these keys: groups as they are called here, or as the original calls them where that is one; and in those
+/// that take a name as it is, what has that name.
+fn parts<'a>(dump: &'a ConfigDump, key: &str) -> Vec<Part<'a>> {
+    let whole =
+        |scope: &'a ScopeDump| Part { key: (&*scope.scope).into(), scope: &scope.scope, types: (&*scope.types).into() };
+    let all = |is_meant: &dyn Fn(&str) -> bool| -> Vec<_> {
+        dump.scopes.iter().filter(|scope| is_meant(&scope.scope)).map(whole).collect()
+    };
+    if key.is_empty() {
+        return all(&|_| true);
+    }
+    if let Some(prefix) = key.strip_suffix('*') {
+        return all(&|scope| scope.starts_with(prefix));
+    }
+    let called = all(&|scope| scope == key);
+    if !called.is_empty() {
+        return called;
+    }
+    let alike = all(&|scope| joined(scope) == key);
+    if !alike.is_empty() {
+        return alike;
+    }
+    dump.scopes.iter().filter_map(|scope| named(scope, key)).collect()
+}
+
+/// The text of a group's key, without what tells it from others beside it.
+fn joined(scope: &str) -> &str {
+    scope.split_once(" (\"").filter(|_| scope.ends_with(')')).map_or(scope, |(joined, _)| joined)
+}
+
+/// What a group that takes names as they are has of the one name that is in the key.
+fn named<'a>(scope: &'a ScopeDump, key: &str) -> Option<Part<'a>> {
+    let (before, after) = joined(&scope.scope).split_once("(name 0)")?;
+    let name = key.strip_prefix(before)?.strip_suffix(after)?;
+    let of_name = |held: &ScopeTypeDump| {
+        let resources: Vec<_> = held.resources.iter().filter(|resource| resource.name == name).cloned().collect();
+        (!resources.is_empty()).then(|| ScopeTypeDump {
+            resources,
+            type_url: held.type_url.clone(),
+            ..Default::default()
+        })
+    };
+    let types: Vec<_> = scope.types.iter().filter_map(of_name).collect();
+    (!types.is_empty()).then(|| Part { key: key.to_owned().into(), scope: &scope.scope, types: types.into() })
 }
 
 async fn keys(State(pages): State<Pages>) -> Response {
@@ -74,17 +130,64 @@ async fn keys(State(pages): State<Pages>) -> Response {
 async fn version(State(pages): State<Pages>, Path(key): Path<String>) -> Response {
     let looked = pages.look(move |relay| {
         let dump = relay.config_dump();
-        let scope = dump.scopes.iter().find(|scope| scope.scope == key)?;
-        let resources = scope.types.iter().flat_map(|held| &held.resources);
+        let part = only(parts(&dump, &key))?;
+        let resources = part.types.iter().flat_map(|held| &held.resources);
         Some(json!({ "Version": version_of(resources) }))
     });
     match looked.await {
         Ok(Some(version)) => pretty(&version),
-        Ok(None) => {
-            let words = json!({ "Message": "no resource for key found in cache" });
-            (StatusCode::NOT_FOUND, pretty(&words)).into_response()
-        }
+        Ok(None) => not_found(),
         Err(response) => response,
+    }
+}
+
+/// Of several that are called alike none is meant.
+fn only(parts: Vec<Part<'_>>) -> Option<Part<'_>> {
+    <[Part<'_>; 1]>::try_from(parts).ok().map(|[only]| only)
+}
+
+fn not_found() -> Response {
+    let words = json!({ "Message": "no resource for key found in cache" });
+    (StatusCode::NOT_FOUND, pretty(&words)).into_response()
+}
+
+/// The addresses of the endpoints that a key has: of a few names, as each is looked for among all that is held.
+async fn endpoints(State(pages): State<Pages>, Path(key): Path<String>) -> Response {
+    let looked = pages.look(move |relay| {
+        let dump = relay.config_dump();
+        let part = only(parts(&dump, &key))?;
+        let held: Vec<_> = part.types.iter().filter(|held| held.type_url == ENDPOINT_TYPE).collect();
+        let resources = || held.iter().flat_map(|held| &held.resources);
+        let mut addresses = Vec::new();
+        for ResourceDump { name, .. } in resources().take(MAX_NAMES + 1) {
+            let query = NameQuery { type_url: ENDPOINT_TYPE.to_owned(), name: name.clone() };
+            let mut named = relay.resource(&query).held.into_iter();
+            let content = named.find(|held| held.row.scope == part.scope).and_then(|held| held.content);
+            let Some(content) = content.filter(|_| resources().count() <= MAX_NAMES) else { return Some(None) };
+            add_addresses(&content, &mut addresses);
+        }
+        let version = version_of(resources());
+        Some(Some(json!({ "Key": part.key, "Version": version, "Endpoints": addresses })))
+    });
+    match looked.await {
+        Ok(Some(Some(found))) => pretty(&found),
+        Ok(Some(None)) => refused(ENDPOINTS),
+        Ok(None) => not_found(),
+        Err(response) => response,
+    }
+}
+
+/// Of whatever is within a content that was decoded, and so is no deeper than protobuf allows.
+fn add_addresses(content: &Value, addresses: &mut Vec<Value>) {
+    match content {
+        Value::Array(items) => items.iter().for_each(|item| add_addresses(item, addresses)),
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| match value.get("address") {
+            Some(address @ Value::String(_)) if name == "socket_address" || name == "socketAddress" => {
+                addresses.push(address.clone());
+            }
+            _ => add_addresses(value, addresses),
+        }),
+        _ => {}
     }
 }
 

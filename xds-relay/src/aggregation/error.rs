@@ -4,8 +4,11 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
+use super::original;
 use crate::text_file::Unread;
-use crate::yaml::{self, Position, Prefix};
+use crate::yaml::{self, Content, Position, Prefix};
 
 /// Why rules are refused: one line, `FILE:LINE:COLUMN: FIELD: what is wrong`. It is all there is to say: there is no
 /// [source](std::error::Error::source).
@@ -34,6 +37,8 @@ pub enum RulesError {
         field: String,
         /// What is wrong.
         problem: String,
+        /// The same as the original says it, where it is known how.
+        original: Option<String>,
     },
 }
 
@@ -48,7 +53,32 @@ impl RulesError {
     pub(super) fn in_document(file: &Path, error: yaml::Error) -> Self {
         let yaml::Error { position, path: field, reason: problem } = error;
         let Position { line, column } = position.unwrap_or_default();
-        Self::Invalid { file: file.to_owned(), line, column, field, problem }
+        let original = original::words(&field, &problem);
+        Self::Invalid { file: file.to_owned(), line, column, field, problem, original }
+    }
+
+    /// What the original says of a document that is a text or a number, which to it is JSON.
+    pub(super) fn of_document(mut self, root: &yaml::Node) -> Self {
+        if let (Self::Invalid { original, .. }, Content::Plain(text) | Content::Text(text)) = (&mut self, &root.content)
+            && !root.is_null()
+        {
+            let is_other = matches!(root.content, Content::Plain(_)) && serde_json::from_str::<Value>(text).is_ok();
+            let token = if is_other { text.clone() } else { Value::from(text.as_str()).to_string() };
+            *original = Some(format!("syntax error (line 1:1): unexpected token {token}"));
+        }
+        self
+    }
+
+    /// One line, too, and what is wrong in the words of the original, all of them, where it is known what these are:
+    /// `FILE:LINE:COLUMN: FIELD: invalid KeyerConfiguration.Fragments: …`.
+    #[must_use]
+    pub fn in_original_words(&self) -> String {
+        match self {
+            Self::Invalid { file, line, column, field, original: Some(original), .. } => {
+                format!("{}:{line}:{column}: {}{original}", file.display(), Prefix(field))
+            }
+            other => other.to_string(),
+        }
     }
 }
 

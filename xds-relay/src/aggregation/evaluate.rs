@@ -1,5 +1,7 @@
 //! Whether a rule is for a request, and what it comes to.
 
+use std::sync::Arc;
+
 use xds_transport::wire::{Struct, Value, value};
 
 use super::key::{KeyError, Piece};
@@ -10,15 +12,17 @@ use super::request::Request;
 /// How long all that a key consists of may be together, in bytes.
 pub(super) const MAX_KEY: usize = 1 << 20;
 
+/// What is known of any name is so of those that are not longer, in bytes: longer ones are asked for by nobody who means it.
+const LONGEST_NAME: usize = 4096;
+
 pub(super) const TOO_LONG: KeyError = KeyError::TooLong { max: MAX_KEY };
 
 /// Which names a request asks for.
-#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
     /// Those that are in it.
     Requested,
-    /// It does not matter: what is asked for by one name is never an answer to another.
-    Any,
+    /// Any: what is asked for by one name is never an answer to another. It is noted what is made of which name.
+    Any(Vec<(usize, Arc<Action>)>),
 }
 
 impl Match {
@@ -81,13 +85,13 @@ impl StringMatch {
 
 impl Outcome {
     /// What it comes to for a request, in one piece; or for requests with whatever names.
-    pub(super) fn piece(&self, request: &Request<'_>, names: Names) -> Result<Piece, KeyError> {
+    pub(super) fn piece(&self, request: &Request<'_>, names: &mut Names) -> Result<Piece, KeyError> {
         let mut piece = Piece::default();
         self.add_to(&mut piece, request, names)?;
         Ok(piece)
     }
 
-    fn add_to(&self, piece: &mut Piece, request: &Request<'_>, names: Names) -> Result<(), KeyError> {
+    fn add_to(&self, piece: &mut Piece, request: &Request<'_>, names: &mut Names) -> Result<(), KeyError> {
         match self {
             Self::Text(text) => piece.part(text),
             Self::All(members) => {
@@ -119,26 +123,38 @@ impl Outcome {
                 let found = request.node.metadata.as_ref().and_then(|metadata| at(metadata, path));
                 piece.part(&action.apply(text_of(found.ok_or(KeyError::NoSuchMetadata)?))?);
             }
-            Self::Name(index, action) if names == Names::Any => piece.name(&action.made_of_name(*index)),
-            Self::Name(index, action) => {
-                let name = request.resource_names.get(*index).ok_or(KeyError::NoSuchName)?;
-                piece.part(&action.apply(name)?);
-            }
+            Self::Name(index, action) => match names {
+                Names::Any(made) => {
+                    made.push((*index, action.clone()));
+                    piece.name(*index, action);
+                }
+                Names::Requested => {
+                    let name = request.resource_names.get(*index).ok_or(KeyError::NoSuchName)?;
+                    piece.part(&action.apply(name)?);
+                }
+            },
         }
         Ok(())
     }
 }
 
 impl Action {
-    /// What it makes of a name, in words: the same where it makes the same of each.
-    fn made_of_name(&self, index: usize) -> String {
+    /// How long what it makes of any name is at most: of one that is asked for alone, is not empty, and not longer than names are.
+    ///
+    /// # Errors
+    /// Why there may be a name that it makes nothing of.
+    pub(super) fn made_of_any_name(&self, index: usize) -> Result<usize, KeyError> {
         match self {
-            Self::Exact => format!("(name {index})"),
-            Self::Replace(pattern, template) => format!("(name {index}, {:?} as {template:?})", pattern.source()),
+            _ if index > 0 => Err(KeyError::NoSuchName),
+            Self::Exact => Ok(LONGEST_NAME),
+            Self::Replace(pattern, template) => match pattern.error() {
+                Some(error) => Err(KeyError::Pattern(error.to_string())),
+                None => template.longest(LONGEST_NAME).ok_or(KeyError::EmptyRegex),
+            },
         }
     }
 
-    fn apply(&self, text: &str) -> Result<String, KeyError> {
+    pub(super) fn apply(&self, text: &str) -> Result<String, KeyError> {
         match self {
             Self::Exact if text.is_empty() => Err(KeyError::EmptyExact),
             Self::Exact => Ok(text.to_owned()),

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use super::model::Action;
+
 /// What a request has in common with those that it may share with: equal keys, and only these, share.
 ///
 /// A key is what each fragment came to, piece by piece, and a piece that was put together (`and_result`, `locality_action`)
@@ -38,8 +40,8 @@ pub(super) struct Piece {
     text: String,
     /// Where its parts end in the text: the results that it was put together from.
     ends: Vec<usize>,
-    /// Which of these stand for whatever is made of a resource name.
-    names: Vec<usize>,
+    /// Which of these stand for whatever is made of a resource name, and how that is made, in words that differ where it is.
+    names: Vec<(usize, String)>,
 }
 
 impl Piece {
@@ -48,10 +50,20 @@ impl Piece {
         self.ends.push(self.text.len());
     }
 
-    /// A part that differs by resource name: its text says how it is made of that.
-    pub(super) fn name(&mut self, made: &str) {
-        self.names.push(self.ends.len());
-        self.part(made);
+    /// A part that differs by resource name: its text says how it is made of that, with pattern and replacement as the file has them.
+    pub(super) fn name(&mut self, index: usize, action: &Action) {
+        let (text, exactly) = match action {
+            Action::Exact => (format!("(name {index})"), format!("(name {index})")),
+            Action::Replace(pattern, template) => {
+                let (pattern, replace) = (pattern.source(), template.source());
+                (
+                    format!("(name {index}, {pattern} as {replace})"),
+                    format!("(name {index}, {pattern:?} as {replace:?})"),
+                )
+            }
+        };
+        self.names.push((self.ends.len(), exactly));
+        self.part(&text);
     }
 
     /// Belongs to the part that comes next.
@@ -89,12 +101,42 @@ impl Key {
         self.fragments.iter().flatten()
     }
 
+    /// How long all its pieces are together, but for what is made of names.
+    pub(super) fn length_without_names(&self) -> usize {
+        let of_piece = |piece: &Piece| {
+            let is_name = |(index, _): &(usize, &str)| piece.names.iter().any(|(name, _)| name == index);
+            let names: usize = piece.parts().enumerate().filter(is_name).map(|(_, part)| part.len()).sum();
+            piece.text.len() - names
+        };
+        self.pieces().map(of_piece).sum()
+    }
+
     /// What the original xds-relay calls this key: all pieces, with `_` between them. For people: what different keys are
     /// called may be the same.
     #[must_use]
     pub fn label(&self) -> String {
         let pieces: Vec<&str> = self.pieces().map(Piece::text).collect();
         pieces.join("_")
+    }
+
+    /// What only this key is called: its label, and where that might be another's, too, the key itself beside it.
+    #[must_use]
+    pub fn unique_label(&self) -> String {
+        let label = self.label();
+        if self.is_told_by_label() { label } else { format!("{label} ({self})") }
+    }
+
+    /// Whether no other key by the same rules has its label, nor a label that looks like it: each fragment has one part, and no `_` of
+    /// the label is in one.
+    fn is_told_by_label(&self) -> bool {
+        self.fragments.iter().all(|fragment| match fragment.as_slice() {
+            [piece] => match piece.names.as_slice() {
+                [] => piece.ends.len() == 1 && !piece.text.contains(['_', '"', '(']),
+                [(_, made)] => piece.ends.len() == 1 && *made == piece.text && !made.contains('"'),
+                _ => false,
+            },
+            _ => false,
+        })
     }
 
     /// The key as bytes: they are equal where keys are, and only there.
@@ -108,7 +150,11 @@ impl Key {
                 number(&mut bytes, piece.ends.len());
                 piece.ends.iter().for_each(|&end| number(&mut bytes, end));
                 number(&mut bytes, piece.names.len());
-                piece.names.iter().for_each(|&name| number(&mut bytes, name));
+                for (name, made) in &piece.names {
+                    number(&mut bytes, *name);
+                    number(&mut bytes, made.len());
+                    bytes.extend_from_slice(made.as_bytes());
+                }
                 number(&mut bytes, piece.text.len());
                 bytes.extend_from_slice(piece.text.as_bytes());
             }
@@ -130,9 +176,9 @@ impl fmt::Display for Key {
             }
             for (index, piece) in fragment.iter().enumerate() {
                 let separator = if index == 0 { "" } else { "," };
-                let part = |(index, part): (usize, &str)| match piece.names.contains(&index) {
-                    true => part.to_owned(),
-                    false => format!("{part:?}"),
+                let part = |(index, part): (usize, &str)| match piece.names.iter().find(|(name, _)| *name == index) {
+                    Some((_, made)) => made.clone(),
+                    None => format!("{part:?}"),
                 };
                 let parts: Vec<String> = piece.parts().enumerate().map(part).collect();
                 write!(f, "{separator}{}", parts.join("+"))?;

@@ -86,7 +86,7 @@ pub(super) enum Outcome {
     Locality([Option<Action>; 3]),
     Metadata(Vec<String>, Action),
     /// A resource name, counted from 0.
-    Name(usize, Action),
+    Name(usize, Arc<Action>),
 }
 
 /// What is made of a text.

@@ -1,5 +1,7 @@
 //! From the file as written to rules: what they come to.
 
+use std::sync::Arc;
+
 use super::model::{Action, NodeField, Outcome};
 use super::read::{node_field, path};
 use super::reader::{Reader, refuse_mixed};
@@ -52,8 +54,13 @@ fn name_result(reader: &mut Reader, node: &Node) -> Result<Outcome, Error> {
         let least = || node.refuse("value must be greater than or equal to 0");
         usize::try_from(int32(node)?).or_else(|_| least())
     })?;
+    let element = element.unwrap_or(0);
     let action = fragment.required("action", |node| action(reader, node))?;
-    Ok(Outcome::Name(element.unwrap_or(0), action))
+    if let Err(why) = action.made_of_any_name(element) {
+        let unshared = "what this is for is shared as what no rule is for, but with `unmatched: reject`";
+        reader.warn(node.position, format!("not every resource name has a key by this ({why}): {unshared}"));
+    }
+    Ok(Outcome::Name(element, Arc::new(action)))
 }
 
 fn action(reader: &mut Reader, node: &Node) -> Result<Action, Error> {

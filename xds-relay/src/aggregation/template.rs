@@ -6,7 +6,10 @@ use regex::{Captures, Regex};
 
 /// What stands in place of a match.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Template(Vec<Piece>);
+pub(super) struct Template {
+    source: String,
+    pieces: Vec<Piece>,
+}
 
 #[derive(Debug, PartialEq, Eq)]
 enum Piece {
@@ -17,7 +20,8 @@ enum Piece {
 
 impl Template {
     /// For a pattern whose groups have these names, the whole match first.
-    pub(super) fn new(mut text: &str, names: &[String]) -> Self {
+    pub(super) fn new(source: &str, names: &[String]) -> Self {
+        let mut text = source;
         let mut pieces = Pieces::default();
         while let Some((before, after)) = text.split_once('$') {
             pieces.text(before);
@@ -34,12 +38,27 @@ impl Template {
             }
         }
         pieces.text(text);
-        Self(pieces.0)
+        Self { source: source.to_owned(), pieces: pieces.0 }
+    }
+
+    /// As the file has it.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// How long a text of some length is at most once each match is replaced, where something stands in place of whatever match;
+    /// none where a match may leave nothing.
+    pub(super) fn longest(&self, text: usize) -> Option<usize> {
+        let written = |piece: &Piece| if let Piece::Text(text) = piece { text.len() } else { 0 };
+        let written: usize = self.pieces.iter().map(written).sum();
+        let groups = self.pieces.iter().filter(|piece| matches!(piece, Piece::Groups(_))).count();
+        // There is a match more than there are characters, and together they are no longer than the text.
+        (written > 0).then(|| text + (text + 1) * written + text * groups)
     }
 
     /// Appends what stands in place of this match.
     pub(super) fn expand(&self, captures: &Captures<'_>, into: &mut String) {
-        for piece in &self.0 {
+        for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => into.push_str(text),
                 Piece::Groups(groups) => {

@@ -21,8 +21,11 @@ pub struct Aggregation {
 }
 
 impl Aggregation {
-    /// Reads the rules.
-    pub(crate) fn load(&self) -> Result<Rules, RulesError> {
+    /// Reads the rules, as a relay by this configuration does.
+    ///
+    /// # Errors
+    /// As [`Rules::load`].
+    pub fn load(&self) -> Result<Rules, RulesError> {
         Rules::load(&self.rules, if self.legacy_all_matches { Reading::LegacyAllMatches } else { Reading::Documented })
     }
 
@@ -36,12 +39,13 @@ impl Aggregation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unmatched {
-    /// They share as if there were no rules: by `share_by`, or with the very same node only.
+    /// They share as if there were no rules: by `share_by`, or with the very same node only. A wildcard that comes after names which have a
+    /// key is refused, as a type of a stream is of one group.
     #[default]
     OwnGroup,
     /// They are passed on, and share with no other stream.
     Pass,
-    /// They are refused, and their stream ends.
+    /// They are refused by name, and all else on their stream goes on.
     Reject,
 }
 

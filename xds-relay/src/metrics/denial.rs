@@ -20,6 +20,8 @@ pub(crate) enum Denial {
     Wildcard,
     /// It may ask for the name, and not for what that stands for.
     Alias,
+    /// No aggregation rule is for what it asks for, and that is not served.
+    Aggregation,
     /// It may not ask what all clients have.
     ClientStatus,
     /// It carries no token for an admin page.
@@ -27,13 +29,14 @@ pub(crate) enum Denial {
 }
 
 impl Denial {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Client,
         Self::Node,
         Self::Type,
         Self::Name,
         Self::Wildcard,
         Self::Alias,
+        Self::Aggregation,
         Self::ClientStatus,
         Self::Admin,
     ];
@@ -46,6 +49,7 @@ impl Denial {
             Self::Name => "name",
             Self::Wildcard => "wildcard",
             Self::Alias => "alias",
+            Self::Aggregation => "aggregation",
             Self::ClientStatus => "client_status",
             Self::Admin => "admin",
         }

@@ -4,13 +4,14 @@ use xds_transport::server::NodeError;
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::NodeGroup;
 
-use crate::aggregation::{ExplainedRule, Request, Rules, Verdict};
+use crate::aggregation::{ExplainedRule, Group, KeyError, Request, Rules, Verdict};
 use crate::api::RuleExplained;
 use crate::config::Unmatched;
 use crate::relay_core::client_node::ClientNode;
-use crate::relay_core::node_group::NodeGrouping;
+use crate::relay_core::node_group::{Covers, NodeGrouping, Rest};
 
-/// Requests share that have the same [key](Rules::group) by aggregation rules, and are for the same type and name.
+/// Requests share that have the same [key](Rules::group) by aggregation rules, and are for the same type and name. Who has none shares
+/// with nobody by them.
 ///
 /// ```
 /// use xds_relay::aggregation::{Reading, Rules};
@@ -39,6 +40,30 @@ impl ByRules {
     pub fn new(rules: Rules, unmatched: Unmatched, otherwise: Box<dyn NodeGrouping>) -> Self {
         Self { rules, unmatched, otherwise }
     }
+
+    /// What a node shares of a type by the rules.
+    fn shared(&self, node: &ClientNode, type_url: &TypeUrl) -> Result<Group, KeyError> {
+        let group = self.rules.group(node.message(), type_url.as_str())?;
+        // A type of a stream is of one group: where some names may have no key, and are served all the same, it is that of those.
+        if self.unmatched != Unmatched::Reject {
+            group.has_all_names()?;
+        }
+        Ok(group)
+    }
+
+    /// The group of what has no key for this reason, and is served.
+    fn apart(&self, node: &ClientNode, why: &KeyError) -> Result<Option<NodeGroup>, NodeError> {
+        if self.unmatched == Unmatched::Pass {
+            return Ok(None);
+        }
+        let group = self.otherwise.group(node)?;
+        let key = [&[OTHERWISE], group.key()].concat();
+        Ok(Some(NodeGroup::new(key, format!("{group}, by no aggregation rule: {why}"))))
+    }
+}
+
+fn no_rule(type_url: &TypeUrl, why: &KeyError) -> String {
+    format!("no aggregation rule is for its {type_url}: {why}")
 }
 
 impl NodeGrouping for ByRules {
@@ -56,24 +81,45 @@ impl NodeGrouping for ByRules {
     }
 
     fn group_for(&self, node: &ClientNode, type_url: &TypeUrl) -> Result<Option<NodeGroup>, NodeError> {
-        let why = match self.rules.group(node.message(), type_url.as_str()) {
-            Ok(key) => return Ok(Some(NodeGroup::new([&[BY_RULES], &*key.to_bytes()].concat(), key.label()))),
-            Err(why) => why,
-        };
-        match self.unmatched {
-            Unmatched::OwnGroup => {
-                let group = self.otherwise.group(node)?;
-                let key = [&[OTHERWISE], group.key()].concat();
-                Ok(Some(NodeGroup::new(key, format!("{group}, by no aggregation rule: {why}"))))
+        match self.shared(node, type_url) {
+            Ok(group) => {
+                let key = group.key();
+                Ok(Some(NodeGroup::new([&[BY_RULES], &*key.to_bytes()].concat(), key.unique_label())))
             }
-            Unmatched::Pass => Ok(None),
-            Unmatched::Reject => Err(NodeError::new(format!("no aggregation rule is for its {type_url}: {why}"))),
+            Err(why) if self.unmatched == Unmatched::Reject => Err(NodeError::denied(no_rule(type_url, &why))),
+            Err(why) => self.apart(node, &why),
         }
     }
 
-    fn explain(&self, node: &ClientNode, type_url: &TypeUrl, name: &str) -> Vec<RuleExplained> {
-        let (type_url, resource_names) = (type_url.as_str(), &[name.to_owned()]);
-        let explained = self.rules.explain(&Request { node: node.message(), type_url, resource_names });
+    fn covers(&self, node: &ClientNode, type_url: &TypeUrl) -> Covers {
+        let group = match self.shared(node, type_url) {
+            Ok(group) if group.has_all() => return Covers::All,
+            Ok(group) => group,
+            Err(why) if self.unmatched == Unmatched::Reject => return Covers::Nothing(no_rule(type_url, &why)),
+            Err(_) => return Covers::All,
+        };
+        let rest = match self.unmatched {
+            Unmatched::Reject => Rest::Refused,
+            _ => match self.apart(node, &NO_NAME) {
+                Ok(group) => Rest::Group(group),
+                Err(_) => Rest::Refused,
+            },
+        };
+        let type_url = type_url.clone();
+        let has = move |name: &str| {
+            let name = Some(name).filter(|name| *name != "*");
+            group.has(name).map_err(|why| match name {
+                Some(name) => format!("no aggregation rule is for {name:?} of {type_url}: {why}"),
+                None => format!("no aggregation rule is for all of {type_url}: {why}"),
+            })
+        };
+        Covers::Some { has: Box::new(has), rest }
+    }
+
+    fn explain(&self, node: &ClientNode, type_url: &TypeUrl, name: Option<&str>) -> Vec<RuleExplained> {
+        let names: Vec<String> = name.map(str::to_owned).into_iter().collect();
+        let request = Request { node: node.message(), type_url: type_url.as_str(), resource_names: &names };
+        let explained = self.rules.explain(&request);
         let fragments = explained.fragments.into_iter().enumerate();
         let of_fragment = |(fragment, rules): (usize, Vec<ExplainedRule>)| {
             let rules = rules.into_iter().enumerate();
@@ -92,6 +138,9 @@ fn told(fragment: usize, rule: usize, ExplainedRule { line, verdict, .. }: Expla
     };
     RuleExplained { fragment, rule, line, verdict: verdict.to_owned(), words }
 }
+
+/// Why all there is of a type has no key by rules that take a name.
+const NO_NAME: KeyError = KeyError::NoSuchName;
 
 // The keys of the two kinds of group differ in their first byte.
 const BY_RULES: u8 = 0;

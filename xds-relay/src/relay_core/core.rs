@@ -10,7 +10,7 @@ use xds_transport::server::Settings;
 use xdstp_client::federation::{self, Authorities, Dial, Federation, Held, Interner, Origin, SnapshotOrigin};
 
 use crate::api::short_time;
-use crate::config::{Config, LIMITS, Limits, Unknown};
+use crate::config::{Config, LIMITS, Limits, Unknown, Unmatched};
 use crate::file_content::FileContent;
 use crate::lock::lock;
 use crate::metrics::Metrics;
@@ -144,7 +144,8 @@ impl RelayCore {
         LIMITS.iter().filter(|limit| limit.is_counted).for_each(|limit| metrics.declare_limit(limit.key));
         state.iter().for_each(|_| metrics.declare_state());
         config.clients.iter().for_each(|rules| metrics.declare_client_limits(rules));
-        if config.clients.is_some() || config.admin_token.is_some() || config.admin_write_token.is_some() {
+        let rejects = config.aggregation.as_ref().is_some_and(|rules| rules.unmatched == Unmatched::Reject);
+        if rejects || config.clients.is_some() || config.admin_token.is_some() || config.admin_write_token.is_some() {
             metrics.declare_denials();
         }
         let (relays, interner) = (Relays::new(Token::draw()), Arc::<Interner>::default());

@@ -76,7 +76,9 @@ impl RelayCore {
     ) -> Explained {
         // What every node shares is not shared by rules.
         if let (ScopeKey::Group(..), Ok(node)) = (scope.key.of_all(), ClientNode::decode(lock(&stream.node).clone())) {
-            explained.rules = self.grouping.explain(&node, type_url, name.as_str());
+            // It goes by what was asked for.
+            let asked = (wanted_as != Interest::Wildcard).then(|| name.as_str());
+            explained.rules = self.grouping.explain(&node, type_url, asked);
         }
         let look = scope.look_at(type_url, name, Some(id));
         explained.wanted_as = Some(as_asked(&wanted_as));
@@ -150,7 +152,14 @@ fn asked(explained: &Explained) -> Vec<String> {
         let (fragment, number, line, words) = (rule.fragment, rule.rule, rule.line, &rule.words);
         reasons.push(format!("Aggregation: fragment {fragment}, rule {number} (line {line}) matched: {words:?}."));
     }
-    if matched.is_empty() && !explained.rules.is_empty() {
+    let failed: Vec<_> = explained.rules.iter().filter(|rule| rule.verdict == "failed").collect();
+    for rule in &failed {
+        let (fragment, number, line, words) = (rule.fragment, rule.rule, rule.line, &rule.words);
+        reasons.push(format!(
+            "Aggregation: fragment {fragment}, rule {number} (line {line}) makes no key of it: {words}."
+        ));
+    }
+    if matched.is_empty() && failed.is_empty() && !explained.rules.is_empty() {
         reasons.push("Aggregation: no rule matched.".to_owned());
     }
     reasons

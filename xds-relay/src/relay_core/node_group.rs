@@ -60,11 +60,45 @@ pub trait NodeGrouping: Send + Sync + 'static {
         self.group(node).map(Some)
     }
 
-    /// What became of each rule that could have been for a node that asks for a name of a type, where there are rules.
-    fn explain(&self, node: &ClientNode, type_url: &TypeUrl, name: &str) -> Vec<RuleExplained> {
+    /// What of a type the group of a node [for it](Self::group_for) is for.
+    fn covers(&self, node: &ClientNode, type_url: &TypeUrl) -> Covers {
+        let _ = (node, type_url);
+        Covers::All
+    }
+
+    /// What became of each rule that could have been for a node that asks for a name of a type, or without one for all of it, where
+    /// there are rules.
+    fn explain(&self, node: &ClientNode, type_url: &TypeUrl, name: Option<&str>) -> Vec<RuleExplained> {
         let _ = (node, type_url, name);
         Vec::new()
     }
+}
+
+/// What of a type a group is for.
+#[non_exhaustive]
+pub enum Covers {
+    /// Whatever a node asks for.
+    All,
+    /// Nothing: each name that is asked for is refused, for this reason.
+    Nothing(String),
+    /// Some names.
+    Some {
+        /// Whether a name is one of these, or `*`, which stands for all there is; else for which reason not.
+        has: Box<HasName>,
+        /// What becomes of what is none.
+        rest: Rest,
+    },
+}
+
+/// Whether a name is of a group, or the reason why not.
+pub type HasName = dyn Fn(&str) -> Result<(), String> + Send + Sync;
+
+/// What becomes of what a node asks for, and its group for the type is not for.
+pub enum Rest {
+    /// It is refused by name.
+    Refused,
+    /// It is for this group, or without one shares nothing with any other stream.
+    Group(Option<NodeGroup>),
 }
 
 /// Every distinct node is its own group: safe, and shares nothing. Nodes are distinct that differ in any field, known

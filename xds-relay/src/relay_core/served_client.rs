@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use xds_transport::server::{NodeError, ProtocolError, Tally};
 use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl};
-use xdstp_client::federation::{Client, NodeGroup, OverLimit, Scope, ScopeKey, Timings};
+use xdstp_client::federation::{Client, NodeGroup, OfGroup, OverLimit, Scope, ScopeKey, Timings};
 use xdstp_uri::ResourceName;
 
 use crate::config::{ClientLimit, ClientRule};
@@ -13,6 +13,7 @@ use crate::lock::lock;
 use crate::metrics::{AUDIT, Denial};
 use crate::relay_core::client_node::ClientNode;
 use crate::relay_core::core::RelayCore;
+use crate::relay_core::covered::Covered;
 use crate::relay_core::quotas::{self, LimitError};
 use crate::relay_core::stream_entry::StreamEntry;
 
@@ -21,12 +22,13 @@ pub(crate) struct ServedClient {
     relay: Arc<RelayCore>,
     number: u64,
     entry: Arc<StreamEntry>,
+    covered: Covered,
 }
 
 impl ServedClient {
     /// The client of the stream that the relay lists under a number.
     pub(crate) fn new(relay: Arc<RelayCore>, number: u64, entry: Arc<StreamEntry>) -> Self {
-        Self { relay, number, entry }
+        Self { relay, number, entry, covered: Covered::default() }
     }
 
     fn peer(&self) -> &str {
@@ -58,6 +60,7 @@ impl Client for ServedClient {
         let decoded = ClientNode::decode(node.clone())?;
         // Before its rule is looked at: who replaces the rule looks at the node after that.
         self.entry.identify(node, &decoded.message().id);
+        self.covered.forget();
         if let Some(reason) = self.entry.rule().and_then(|rule| rule.denies_node(decoded.message())) {
             self.relay.metrics.downstream_denied(Denial::Node);
             let (peer, node) = (self.peer(), &decoded.message().id);
@@ -67,15 +70,28 @@ impl Client for ServedClient {
         self.relay.grouping.group(&decoded)
     }
 
-    fn group_for(&self, node: &Bytes, type_url: &TypeUrl) -> Result<Option<NodeGroup>, NodeError> {
-        let grouping = &self.relay.grouping;
+    fn group_for(&self, node: &Bytes, asked: &OfGroup<'_>) -> Result<Option<NodeGroup>, NodeError> {
+        let grouping = &*self.relay.grouping;
         if !grouping.goes_by_type() {
             return Ok(None);
         }
-        let group = grouping.group_for(&ClientNode::decode(node.clone())?, type_url)?;
+        let group = self.covered.group_for(grouping, node, asked).inspect_err(|reason| {
+            self.relay.metrics.downstream_denied(Denial::Aggregation);
+            let (peer, node) = (self.peer(), self.entry.node().id);
+            tracing::warn!(target: AUDIT, %peer, %node, r#type = %asked.type_url, "a type is denied: {reason}");
+        })?;
         Ok(Some(group.unwrap_or_else(|| {
             NodeGroup::new([&[ALONE], &self.number.to_be_bytes()[..]].concat(), format!("stream {}", self.number))
         })))
+    }
+
+    fn refuses_some(&self) -> bool {
+        self.relay.grouping.goes_by_type()
+    }
+
+    fn refuses(&self, node: &Bytes, asked: &OfGroup<'_>) -> Option<ResourceError> {
+        let why = self.covered.refuses(&*self.relay.grouping, node, asked)?;
+        Some(ResourceError::new(ResourceError::PERMISSION_DENIED, why))
     }
 
     fn selector(&self, _: &Bytes) -> Selector {
@@ -97,7 +113,7 @@ impl Client for ServedClient {
 
     fn denied(&self, type_url: &TypeUrl, interest: &Interest, by_alias: bool) {
         let reason = self.entry.rule().and_then(|rule| denial(&rule, type_url, interest)).map(|(reason, _)| reason);
-        let reason = if by_alias { Denial::Alias } else { reason.unwrap_or(Denial::Name) };
+        let reason = if by_alias { Denial::Alias } else { reason.unwrap_or(Denial::Aggregation) };
         self.relay.metrics.downstream_denied(reason);
         let (peer, node, what) = (self.peer(), self.entry.node().id, reason.as_str());
         tracing::warn!(target: AUDIT, %peer, %node, r#type = %type_url, name = %interest, "denied by the {what}");

@@ -8,13 +8,22 @@ use sha2::{Digest as _, Sha256};
 use crate::config::{Config, Secrets};
 use crate::text_file;
 
-/// What was in each of them; none where it could not be read.
-pub(crate) struct ReadOnce(BTreeMap<PathBuf, Option<[u8; 32]>>);
+/// What is in the files that a configuration names and that a relay reads as it starts, and never again: a program that follows a
+/// configuration [applies](crate::Reloader::apply) it again when something else is in them, so that it is told.
+// None where one cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadOnce(BTreeMap<PathBuf, Option<[u8; 32]>>);
 
 impl ReadOnce {
-    /// As they are now, as the relay starts.
-    pub(crate) fn of(config: &Config) -> Self {
+    /// As they are now.
+    #[must_use]
+    pub fn of(config: &Config) -> Self {
         Self(files(config).into_iter().map(|(_, file)| (file.to_owned(), content(file))).collect())
+    }
+
+    /// Which they are.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.0.keys().map(PathBuf::as_path)
     }
 
     /// The fields of a configuration whose files are the same, and have something else in them. That a field names another file

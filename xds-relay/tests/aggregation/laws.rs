@@ -1,8 +1,11 @@
 //! Any rules and any requests: keys are those of the schema's text, and requests share where it says so and nowhere else.
 
 use proptest::prelude::*;
+use prost::Message as _;
 use serde_json::{Value, json};
 use xds_relay::aggregation::{Key, Reading, RequestJson, Rules};
+use xds_relay::config::Unmatched;
+use xds_relay::relay_core::{ByRules, ClientNode, Covers, EveryNode, NodeGroup, NodeGrouping, Rest};
 
 use crate::naive;
 
@@ -170,24 +173,31 @@ proptest! {
         }
     }
 
-    /// Whoever is in one group has one key for each name; and where there are keys, there are groups.
+    /// Whoever is in one group has one key for each name that has any; and a group has a name where that has a key.
     #[test]
     fn a_group_has_one_key_for_each_name(rules in some_rules(), requests in prop::collection::vec(a_request(), 2..6), type_url in 0..3_usize) {
         for (reading, _) in READINGS {
             let parsed = parsed(&rules, reading);
-            let of = |request: &Value, names: &Value| {
+            let of = |request: &Value, name: Option<&str>| {
                 let mut request = request.clone();
-                (request["type_url"], request["resource_names"]) = (TYPES[type_url].into(), names.clone());
+                (request["type_url"], request["resource_names"]) = (TYPES[type_url].into(), json!(name.as_slice()));
                 let written: RequestJson = serde_json::from_value(request.clone()).unwrap();
                 let group = parsed.group(written.as_request().node, TYPES[type_url]).ok();
                 (group, key(&parsed, &request))
             };
-            for names in requests.iter().map(|request| &request["resource_names"]) {
+            for name in [None, Some(""), Some("a"), Some("b_c"), Some("a|b")] {
                 for one in &requests {
-                    let (group, own) = of(one, names);
-                    prop_assert!(group.is_some() || own.is_none());
+                    let (group, own) = of(one, name);
+                    prop_assert_eq!(group.as_ref().is_some_and(|group| group.has(name).is_ok()), own.is_some());
+                    if let Some(group) = &group {
+                        let is_name = name.is_some_and(|name| !name.is_empty());
+                        prop_assert!(own.is_some() || !group.has_all());
+                        prop_assert!(own.is_some() || !is_name || group.has_all_names().is_err());
+                    }
+                    let group = group.map(|group| group.key().clone());
                     for other in &requests {
-                        let (others, theirs) = of(other, names);
+                        let (others, theirs) = of(other, name);
+                        let others = others.map(|group| group.key().clone());
                         if group.is_some() && group == others {
                             prop_assert_eq!(&own, &theirs);
                         }
@@ -195,6 +205,43 @@ proptest! {
                         prop_assert_eq!(group == others, bytes(&group) == bytes(&others));
                         let shown = |key: &Option<Key>| key.as_ref().map(Key::to_string);
                         prop_assert_eq!(group == others, shown(&group) == shown(&others));
+                        let called = |key: &Option<Key>| key.as_ref().map(Key::unique_label);
+                        prop_assert_eq!(group == others, called(&group) == called(&others));
+                    }
+                }
+            }
+        }
+    }
+
+    /// In the relay, whatever a stream asks for first: who has no key shares with the same node alone, and is refused if that is asked for;
+    /// who has one shares with those who have the same, and with nobody else.
+    #[test]
+    fn who_has_no_key_shares_with_no_other_node(rules in some_rules(), requests in prop::collection::vec(a_request(), 2..6), type_url in 0..3_usize) {
+        let type_url = TYPES[type_url];
+        for (reading, _) in READINGS {
+            for unmatched in [Unmatched::OwnGroup, Unmatched::Pass, Unmatched::Reject] {
+                let grouping = ByRules::new(parsed(&rules, reading), unmatched, Box::new(EveryNode));
+                let parsed = parsed(&rules, reading);
+                for name in ["*", "a", "b_c"] {
+                    let of = |request: &Value| {
+                        let mut request = request.clone();
+                        let names = Some(name).filter(|name| *name != "*");
+                        (request["type_url"], request["resource_names"]) = (type_url.into(), json!(names.as_slice()));
+                        let written: RequestJson = serde_json::from_value(request.clone()).unwrap();
+                        let node = written.as_request().node.encode_to_vec();
+                        let served = served(&grouping, &ClientNode::decode(node.clone().into()).unwrap(), type_url, name);
+                        (key(&parsed, &request), served, node)
+                    };
+                    for one in &requests {
+                        let (own, served, node) = of(one);
+                        let is_refused = unmatched == Unmatched::Reject && own.is_none();
+                        prop_assert_eq!(served == Served::Refused, is_refused);
+                        for other in &requests {
+                            let (theirs, others, other_node) = of(other);
+                            if served.is_shared_with(&others) && node != other_node {
+                                prop_assert!(own.is_some() && own == theirs, "{:?} {:?}", one, other);
+                            }
+                        }
                     }
                 }
             }
@@ -208,6 +255,34 @@ proptest! {
             prop_assert_eq!(key(&parsed(&rules, reading), &request), key(&parsed(&camel(&rules), reading), &request));
         }
     }
+}
+
+/// What becomes of what a stream asks for first.
+#[derive(PartialEq)]
+enum Served {
+    Refused,
+    Of(NodeGroup),
+    /// Of no other stream.
+    Alone,
+}
+
+impl Served {
+    fn is_shared_with(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Of(one), Self::Of(other)) if one == other)
+    }
+}
+
+fn served(grouping: &ByRules, node: &ClientNode, type_url: &str, name: &str) -> Served {
+    let type_url = type_url.into();
+    let group = match grouping.covers(node, &type_url) {
+        Covers::Nothing(_) => return Served::Refused,
+        Covers::Some { has, rest } if has(name).is_err() => match rest {
+            Rest::Refused => return Served::Refused,
+            Rest::Group(group) => group,
+        },
+        _ => grouping.group_for(node, &type_url).unwrap(),
+    };
+    group.map_or(Served::Alone, Served::Of)
 }
 
 fn camel(value: &Value) -> Value {

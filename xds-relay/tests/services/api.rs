@@ -157,7 +157,12 @@ async fn pages_of_the_original(relay: &Running) {
         let (status, body) = page(relay, path).await;
         assert_eq!((status, serde_json::from_str::<Value>(&body).unwrap()), (200, expected), "{path}");
     }
-    for (path, expected) in [("/cache/none", (200, "")), ("/cache/no*", (200, "")), ("/ready", (200, "ready\n"))] {
+    for (path, expected) in [
+        ("/cache/none", (200, "")),
+        ("/cache/no*", (200, "")),
+        ("/cache/none/of/them", (200, "")),
+        ("/ready", (200, "ready\n")),
+    ] {
         let (status, body) = page(relay, path).await;
         assert_eq!((status, body.as_str()), expected, "{path}");
     }
@@ -166,7 +171,7 @@ async fn pages_of_the_original(relay: &Running) {
     for (path, words) in [
         ("/cache/clear", "`linger`"),
         ("/cache/clear/mesh", "`linger`"),
-        ("/cache/eds/mesh", "/api/v1/resource"),
+        ("/cache/clear/ns/pod", "`linger`"),
         ("/debug/pprof/heap", "/metrics"),
         ("/debug/pprof/", "/metrics"),
     ] {

@@ -33,6 +33,7 @@ mod load_reports;
 mod loops;
 #[cfg(unix)]
 mod orders;
+mod original;
 mod pages;
 mod refused;
 mod refused_wildcard;

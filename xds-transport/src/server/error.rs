@@ -97,18 +97,30 @@ impl NodeError {
 #[error("{reason}")]
 pub struct Refused {
     reason: String,
-    invalid: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    TooMuch,
+    Invalid,
+    Denied,
 }
 
 impl Refused {
     /// A stream is refused because of `reason`, which the client is told.
     pub fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), invalid: false }
+        Self { reason: reason.into(), kind: Kind::TooMuch }
     }
 
     /// The same where it is not too much that it asks for, but what there cannot be.
     pub fn invalid(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), invalid: true }
+        Self { reason: reason.into(), kind: Kind::Invalid }
+    }
+
+    /// The same where it is what this client may not have.
+    pub fn denied(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), kind: Kind::Denied }
     }
 }
 
@@ -116,8 +128,8 @@ impl ProtocolError {
     /// The gRPC status code the stream ends with.
     pub fn code(&self) -> i32 {
         match self {
-            Self::Node(NodeError { denied: true, .. }) => 7,
-            Self::Refused(Refused { invalid: true, .. })
+            Self::Node(NodeError { denied: true, .. }) | Self::Refused(Refused { kind: Kind::Denied, .. }) => 7,
+            Self::Refused(Refused { kind: Kind::Invalid, .. })
             | Self::Malformed(_)
             | Self::MissingType
             | Self::WrongType { .. }

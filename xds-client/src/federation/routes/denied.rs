@@ -3,24 +3,49 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use bytes::Bytes;
 use xds_transport::server::weight;
-use xdstp_cache::{Failed, Interest, Removals, SubscriberId, Version};
+use xdstp_cache::{Failed, Interest, Removals, ResourceError, SubscriberId, TypeUrl, Version};
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use super::Routes;
-use crate::federation::client::Client;
+use crate::federation::client::{Client, OfGroup};
+use crate::federation::core::Federation;
 use crate::federation::denied::name_of;
-use crate::federation::subscriber::Subscriber;
+use crate::federation::place::Place;
+use crate::federation::subscriber::{Subscriber, authority_of};
+
+/// Who says what a client may not have.
+pub(super) struct Denying<'a> {
+    federation: &'a Federation,
+    client: &'a dyn Client,
+    node: &'a Bytes,
+}
+
+impl Denying<'_> {
+    /// Why an interest is denied, or of no group that the client may be of.
+    pub(super) fn why(&self, type_url: &TypeUrl, interest: &Interest) -> Option<ResourceError> {
+        let denied = self.client.denies(type_url, interest).filter(|_| self.client.is_limited());
+        // Who has not said who it is, is in no group yet.
+        if denied.is_some() || self.node.is_empty() || !self.client.refuses_some() {
+            return denied;
+        }
+        let Place::Group { origin } = self.federation.place(authority_of(interest)) else { return None };
+        let is_alike = self.federation.is_alike(origin);
+        self.client.refuses(self.node, &OfGroup { type_url, origin, is_alike, name: interest.as_str() })
+    }
+}
 
 impl Routes {
     /// Where an interest is denied, whether it is new.
     pub(super) fn deny(&mut self, id: SubscriberId, interest: &Interest) -> Option<bool> {
-        if !self.client.is_limited() {
+        if !self.client.is_limited() && !self.client.refuses_some() {
             return None;
         }
         let subscriber = self.subscribers.get_mut(id.index())?;
         let name = name_of(interest)?;
-        if self.client.denies(&subscriber.type_url, interest).is_none() {
+        let by = Denying { federation: &self.federation, client: &*self.client, node: &self.node };
+        if by.why(&subscriber.type_url, interest).is_none() {
             subscriber.denied.iter_mut().for_each(|denied| denied.ask_again(&name));
             return None;
         }
@@ -52,12 +77,16 @@ impl Routes {
     /// Of what may not be asked for it is not said whether it is there, by who brings it along either: but for what a
     /// wildcard covers.
     pub(super) fn leave_out_denied(&self, id: SubscriberId, held: &mut Vec<(ResourceName, Version)>) {
-        let Some(subscriber) = self.subscribers.get(id.index()).filter(|_| self.client.is_limited()) else { return };
+        if !self.client.is_limited() && !self.client.refuses_some() {
+            return;
+        }
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return };
+        let by = self.denying();
         let wildcard = subscriber.part(&self.federation, &Interest::Wildcard);
         let wildcard = wildcard.filter(|_| subscriber.has_wildcard(&self.federation));
         held.retain(|(name, _)| {
             let by_wildcard = || wildcard.is_some_and(|part| part.scope.covers(part.id, name));
-            self.client.denies(&subscriber.type_url, &Interest::Name(name.clone())).is_none() || by_wildcard()
+            by.why(&subscriber.type_url, &Interest::Name(name.clone())).is_none() || by_wildcard()
         });
     }
 
@@ -68,19 +97,24 @@ impl Routes {
         removals: Removals,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Self { federation, client, subscribers, .. } = self;
+        let Self { federation, client, subscribers, node, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return ControlFlow::Continue(()) };
+        let by = Denying { federation, client: &**client, node };
         let has_wildcard = subscriber.has_wildcard(federation);
         let Subscriber { type_url, denied, .. } = subscriber;
         let Some(denied) = denied else { return ControlFlow::Continue(()) };
         // That the wildcard is denied removes nothing, and does not wait.
         while (removals == Removals::Include || denied.owes_wildcard())
-            && let Some((name, error)) = denied.pop(type_url, &**client)
+            && let Some((name, error)) = denied.pop(|interest| by.why(type_url, interest))
         {
             let removed = !has_wildcard && name.as_str() != "*";
             visitor(Failed::new(&name, &error, false, removed))?;
         }
         ControlFlow::Continue(())
+    }
+
+    pub(super) fn denying(&self) -> Denying<'_> {
+        Denying { federation: &self.federation, client: &*self.client, node: &self.node }
     }
 
     /// These stand for what was kept from the client: it is told so of those that it asked for.
@@ -101,9 +135,9 @@ impl Routes {
 
 impl Subscriber {
     /// Whether its client may ask for the name that this is the canonical form of.
-    pub(super) fn may_ask(&self, client: &dyn Client, text: &CanonicalText<'_>) -> bool {
+    pub(super) fn may_ask(&self, by: &Denying<'_>, text: &CanonicalText<'_>) -> bool {
         let name = ResourceName::parse(text.as_str()).map(Interest::from);
-        let denied = self.denied.is_some() || name.map_or(true, |name| client.denies(&self.type_url, &name).is_some());
+        let denied = self.denied.is_some() || name.map_or(true, |name| by.why(&self.type_url, &name).is_some());
         // Whoever was denied something is looked at by name, which may be among that.
         !denied
     }

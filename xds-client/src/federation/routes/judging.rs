@@ -53,7 +53,7 @@ impl Routes {
         let was_denied = subscriber.denied.as_ref().is_some_and(|denied| denied.is_asked(&name));
         let part =
             subscriber.part(&self.federation, interest).filter(|part| part.scope.wants(part.id, interest)).cloned();
-        let denies = self.client.denies(&subscriber.type_url, interest).is_some();
+        let denies = self.denying().why(&subscriber.type_url, interest).is_some();
         match (part, was_denied) {
             (Some(_), _) if denies => {
                 self.unsubscribe(id, interest);

@@ -110,14 +110,16 @@ impl Source for Routes {
         if self.refused.is_some() {
             return None;
         }
-        let subscriber = self.subscribers.get_mut(id.index())?;
+        let subscriber = self.subscribers.get(id.index())?;
         // What is said of a name that several parts may have is looked up by that name.
         if subscriber.looks_again() || subscriber.moved.is_some() {
             return None;
         }
-        if self.client.is_limited() && !subscriber.may_ask(&*self.client, text) {
+        let is_limited = self.client.is_limited() || self.client.refuses_some();
+        if is_limited && !subscriber.may_ask(&self.denying(), text) {
             return None;
         }
+        let subscriber = self.subscribers.get_mut(id.index())?;
         let part = subscriber.parts.of_text(&self.federation, text)?;
         let (name, new) = part.scope.subscribe_known(&subscriber.type_url, part.id, text)?;
         let room = part.scope.room.clone();
