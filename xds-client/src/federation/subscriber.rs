@@ -37,6 +37,8 @@ pub(crate) struct Subscriber {
     pub(crate) asks_again: bool,
     /// How many names it asked for, by their weight.
     pub(crate) names: usize,
+    /// For how many what is kept beside them counts.
+    pub(crate) beside: usize,
     /// How many it brought along, by theirs, until all of them are compared.
     pub(crate) brought: usize,
     /// How many bytes these take in the requests to origins that cannot be sent in pieces.
