@@ -310,9 +310,7 @@ impl Sotw {
         {
             return None;
         }
-        if transmit.errors > 0 {
-            self.tell_kept(source);
-        }
+        self.tell_kept(source);
         outgoing.references.append(&mut references);
         let nonce = outgoing.nonce();
         if !self.awaits_ack {
