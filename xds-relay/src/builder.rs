@@ -161,7 +161,7 @@ impl RelayBuilder {
     /// How clients are spoken to, in place of the configuration's `tls`: with a verifier or certificates of one's own. ALPN is set to
     /// what the relay speaks, and a session of who showed a certificate is not kept, so that it is verified each time; what a `ticketer` gives
     /// out is its own. The [certificate](xds_transport::grpc::server::ClientCertificate) that a client showed is among the
-    /// extensions of its requests.
+    /// extensions of its requests, without those that vouch for it.
     pub fn tls(mut self, tls: ServerConfig) -> Self {
         self.tls = Some(tls);
         self

@@ -10,6 +10,7 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::{BoxError, Router};
 use http::Extensions;
@@ -19,6 +20,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
+use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::{Stream, StreamExt};
 use tonic::transport::server::TcpConnectInfo;
@@ -33,6 +35,9 @@ use crate::config::Limits;
 use crate::seats::{Place, Seat};
 use crate::socket::Io;
 use crate::tls;
+
+/// How long the headers of a request of HTTP/1 may be, in bytes: as long as those of HTTP/2.
+const HTTP1_HEADERS: usize = 16 << 10;
 
 /// Bytes from and to a client.
 pub(crate) trait Connection: AsyncRead + AsyncWrite + Unpin + Send + 'static {
@@ -117,10 +122,8 @@ impl Serving {
             () = poll_fn(|cx| place.poll_leave(cx)) => return Ok(()),
         };
         let Some(io) = secured else { return Ok(()) };
-        if let Some(chain) = io.get_ref().1.peer_certificates() {
-            let shown = ClientCertificate::new(chain.iter().map(|certificate| certificate.to_vec()));
-            shown.and_then(|shown| client.insert(shown));
-        }
+        let shown = io.get_ref().1.peer_certificates().and_then(own);
+        shown.and_then(|shown| client.insert(shown));
         Box::pin(self.speak(io, client, (until, place), stopping)).await
     }
 
@@ -209,15 +212,30 @@ impl Serving {
             };
             Ok(Box::pin(http2::serve(&mut http2, of_one, liveness, stop, idle)).await?)
         } else {
-            Box::pin(serve_http1(io, of_one, stop, idle)).await
+            let served = Box::pin(serve_http1(io, of_one, self.limits.preface, stop, idle)).await;
+            if served.as_ref().is_err_and(|error| is_late(&**error)) {
+                (self.limited)("preface");
+            }
+            served
         }
     }
+}
+
+/// The certificate that is a client's own: those that vouch for it may be many, and TLS keeps all of them already.
+fn own(chain: &[CertificateDer<'_>]) -> Option<ClientCertificate> {
+    ClientCertificate::new(chain.first().map(|own| own.to_vec()))
+}
+
+/// Whether the headers of a request were not whole in time.
+fn is_late(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.downcast_ref().is_some_and(hyper::Error::is_timeout)
 }
 
 /// HTTP/1 for an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
 async fn serve_http1<I>(
     io: Box<Begun<I>>,
     calls: OfOne,
+    patience: Duration,
     stop: Pin<&mut impl Future<Output = ()>>,
     mut idle: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), BoxError>
@@ -225,7 +243,7 @@ where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut http1 = auto::Builder::new(TokioExecutor::new()).http1_only();
-    http1.http1().timer(TokioTimer::new());
+    http1.http1().timer(TokioTimer::new()).max_buf_size(HTTP1_HEADERS).header_read_timeout(patience);
     let mut serving = pin!(http1.serve_connection(TokioIo::new(io), TowerToHyperService::new(calls)));
     tokio::select! {
         served = &mut serving => return served,

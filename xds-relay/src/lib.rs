@@ -6,6 +6,7 @@ mod admin_access;
 pub mod aggregation;
 pub mod api;
 mod bearers;
+mod beside;
 mod builder;
 mod causes;
 mod certificates;

@@ -66,6 +66,7 @@ pub use self::lives::Lives;
 pub use self::loops::{LoopError, Seen};
 pub use self::node_group::{Covers, EveryNode, HasName, NodeGrouping, Rest, ShareBy};
 pub use self::quotas::LimitError;
+pub(crate) use self::quotas::line;
 pub use self::resources_view::Found;
 pub use self::rollout::{Checked, ReleaseStore};
 pub use self::rollout_error::RolloutError;

@@ -14,6 +14,7 @@ use tonic::service::Routes;
 use crate::admin::{self, Secured};
 use crate::admin_access::AdminAccess;
 use crate::bearers;
+use crate::beside::Beside;
 use crate::certificates::{Certificates, sections};
 use crate::checks;
 use crate::client_rules::ClientRules;
@@ -164,11 +165,13 @@ impl Relay {
         let (end_reports, reports_end) = watch::channel(None);
         let rules = guards.rules.clone();
         let client_status = config.client_status.then(|| client_status::router(&core, rules.clone()));
+        let health_router = health.router(Beside::new(core.clone(), rules.clone()));
         let routes =
             routes(&core, rules.clone(), load_reports(&config, &connections, &core, rules, reports_end), client_status);
         let incoming = Incoming::new(listener, next, Bounds::of(&config).connections(&config), core.clone());
         let open_calls = OpenCalls::default();
-        let router = layers.into_iter().fold(health.add_to(routes).into_axum_router(), |router, layer| layer(router));
+        let router =
+            layers.into_iter().fold(routes.into_axum_router().merge(health_router), |router, layer| layer(router));
         let (limited, open) = (count_limited(&core), open_calls.clone());
         let serving = Serving { router, limits: config.limits, limited, open, tls: guards.tls.clone() };
         let grpc = serving.serve(incoming, async move { drop(grpc_stopped.wait_for(|stop| *stop).await) });

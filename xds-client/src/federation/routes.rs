@@ -110,6 +110,7 @@ impl Routes {
             brings: false,
             moves: false,
             names: 0,
+            beside: 0,
             brought: 0,
             sizes: Vec::new(),
             heard_at: None,

@@ -35,11 +35,11 @@ pub(crate) struct Subscriber {
     pub(crate) moves: bool,
     /// It asked again for what it had asked for: what is fetched for it of that is sent again, too (rule 48).
     pub(crate) asks_again: bool,
-    /// How many names it asked for, by their weight.
+    /// How many names it asked for, by their weight, what is kept beside them, and what it brought along until that is compared.
     pub(crate) names: usize,
-    /// How many it brought along, by theirs, until all of them are compared.
+    pub(crate) beside: usize,
     pub(crate) brought: usize,
-    /// How many bytes these take in the requests to origins that cannot be sent in pieces.
+    /// How many bytes names take in the requests to origins that cannot be sent in pieces.
     pub(crate) sizes: Vec<(Arc<RequestRoom>, usize)>,
     /// A part may have nothing to do once it is pulled: it was opened for what the client brought along, or all of it left.
     pub(crate) may_close: bool,

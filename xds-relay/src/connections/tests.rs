@@ -246,5 +246,5 @@ async fn a_connection_without_a_call_is_let_go() {
     let start = Instant::now();
     near.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
     near.read_to_end(&mut Vec::new()).await.unwrap();
-    assert_eq!(start.elapsed().as_secs(), 30, "a request that does not come whole");
+    assert_eq!(start.elapsed().as_secs(), 10, "a request that does not come whole");
 }

@@ -55,9 +55,17 @@ impl RelayCore {
     /// # Errors
     /// It would close a loop of relays, what is said of them cannot be read, or there are too many streams.
     pub fn admit(&self, now: Instant, metadata: &MetadataMap) -> Result<Admitted, AdmitError> {
-        let place = self.quotas.stream(now).inspect_err(|error| self.metrics.downstream_refused(error.key))?;
+        let place = self.admit_call(now)?;
         let seen = self.relays.hear(Side::Downstream, metadata).inspect_err(|_| self.metrics.downstream_loop())?;
         Ok(Admitted { metadata: self.relays.say(Side::Downstream), seen, place })
+    }
+
+    /// A place for one more stream, of whatever kind but load reports.
+    ///
+    /// # Errors
+    /// There are too many, or too many at once.
+    pub(crate) fn admit_call(&self, now: Instant) -> Result<Share, LimitError> {
+        self.quotas.stream(now).inspect_err(|error| self.metrics.downstream_refused(error.key))
     }
 
     /// Whether a client may have one more stream: of load reports, or any other. Where there are rules it is under one, by its position

@@ -10,6 +10,7 @@
 
 mod admin_guard;
 mod api;
+mod beside;
 mod client_limits;
 mod client_status;
 mod clients;

@@ -282,6 +282,17 @@ async fn who_watches_the_health_of_the_relay_keeps_nobody_out() {
     good.goes_on().await;
 }
 
+/// They are kept until they are told, and over state of the world known again.
+#[tokio::test]
+async fn what_is_no_name_counts_among_all_names() {
+    let odd: Vec<_> = (0..50).map(|at| format!("xdstp:no name {at}{}", "x".repeat(2000))).collect();
+    let odd: Vec<_> = odd.iter().map(String::as_str).collect();
+    meets("names: 99", "names", "more than 99 names", vec![vec![ask(CLUSTERS, &odd)]]).await;
+    // What was told counts no more: each is two of them.
+    meets("names: 99", "names", "more than 99 names", vec![vec![ask(CLUSTERS, &odd[..30])], vec![ask(CLUSTERS, &odd)]])
+        .await;
+}
+
 /// How full they are, beside how much there may be, is told before anybody is refused.
 #[tokio::test]
 async fn how_many_connections_and_unfinished_bytes_there_are_is_told() {

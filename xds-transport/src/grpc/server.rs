@@ -46,7 +46,7 @@ pub use certificate::ClientCertificate;
 pub use change::{Change, PutError};
 pub use client::{Client, Held};
 pub use client_config::{config_of_missing, config_of_resource};
-pub use client_status::{ClientStatus, ClientStatusService};
+pub use client_status::{ClientNumber, ClientStatus, ClientStatusService};
 pub use control_plane::ControlPlane;
 pub use events::{Event, Events, Missed, What};
 pub use handle::{StreamHandle, Wake};

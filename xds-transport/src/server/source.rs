@@ -224,6 +224,11 @@ pub trait Source {
     /// (rule 109): for counters. A source that leaves this out counts nothing.
     fn too_long_name(&mut self) {}
 
+    /// What is kept for a subscriber beside the names that it is subscribed to counts for so many of them from now on, by their
+    /// [weight](crate::server::weight): texts that are no names, and other spellings of names. A source that leaves this out does not
+    /// count them.
+    fn keeps(&mut self, _id: SubscriberId, _names: usize) {}
+
     /// Whether a pull would do anything.
     fn has_work(&self, id: SubscriberId) -> bool;
 

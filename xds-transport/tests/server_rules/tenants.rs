@@ -1,11 +1,12 @@
 //! A source that looks at who asks, and at what it asks: rules 6, 109, 116.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::server::{NodeError, Settings, Source, Stream, Tally};
-use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, Node};
+use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Node};
 use xds_transport::{Frame, Protocol};
 use xdstp_cache::{
     Cache, Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
@@ -20,6 +21,8 @@ struct Tenants {
     featured: Cache<Frame>,
     is_featured: bool,
     too_long_names: usize,
+    /// For how many names what is kept beside them counts, of each subscriber.
+    kept: BTreeMap<usize, usize>,
 }
 
 impl Tenants {
@@ -29,7 +32,13 @@ impl Tenants {
             server.put(CLUSTERS, "a", version);
             server.cache
         };
-        Self { plain: cache("plain"), featured: cache("featured"), is_featured: false, too_long_names: 0 }
+        Self {
+            plain: cache("plain"),
+            featured: cache("featured"),
+            is_featured: false,
+            too_long_names: 0,
+            kept: BTreeMap::new(),
+        }
     }
 
     fn cache(&mut self) -> &mut Cache<Frame> {
@@ -40,6 +49,10 @@ impl Tenants {
 impl Source for Tenants {
     fn too_long_name(&mut self) {
         self.too_long_names += 1;
+    }
+
+    fn keeps(&mut self, id: SubscriberId, names: usize) {
+        self.kept.insert(id.index(), names);
     }
 
     fn identify(&mut self, node: &Bytes) -> Result<(), NodeError> {
@@ -157,5 +170,69 @@ fn rule_109_a_source_hears_of_each_text_that_is_too_long_for_a_name_once() {
             stream.handle_message(any_moment(), request.into(), &mut tenants).unwrap();
         }
         assert_eq!(tenants.too_long_names, 1, "{protocol:?}");
+    }
+}
+
+/// Whoever sends such texts, and does not read what he is told of them, or stays when he was told, would have the server keep them.
+#[test]
+fn rule_109_texts_that_are_no_names_count_while_they_are_kept_and_of_long_ones_a_part_is() {
+    const FAR_TOO_LONG: usize = 3 << 20;
+    let long: Vec<_> = (0..4).map(|at| format!("{at}{}", "n".repeat(FAR_TOO_LONG))).collect();
+    let names: Vec<_> = long.iter().map(String::as_str).chain(["xdstp:not a name", "a"]).map(str::to_owned).collect();
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let mut tenants = Tenants::serving();
+        let mut stream = Stream::new(protocol, Settings::default());
+        let request = |names: Vec<String>, nonce: String| match protocol {
+            Protocol::Delta => {
+                let type_url = CLUSTERS.to_owned();
+                DeltaDiscoveryRequest {
+                    type_url,
+                    resource_names_subscribe: names,
+                    response_nonce: nonce,
+                    ..Default::default()
+                }
+                .encode_to_vec()
+            }
+            Protocol::Sotw => {
+                let type_url = CLUSTERS.to_owned();
+                DiscoveryRequest { type_url, resource_names: names, response_nonce: nonce, ..Default::default() }
+                    .encode_to_vec()
+            }
+        };
+        stream.handle_message(any_moment(), request(names.clone(), String::new()).into(), &mut tenants).unwrap();
+        let kept = |tenants: &Tenants| tenants.kept.values().sum::<usize>();
+        // 128 KiB of each, and those of SotW are known again later.
+        let again = if protocol == Protocol::Sotw { 5 } else { 0 };
+        assert_eq!(kept(&tenants), 4 * 129 + 1 + again, "{protocol:?}");
+        let (mut told, mut responses) = (0, 0);
+        while let Some(response) = stream.poll_transmit(any_moment(), &mut tenants).unwrap() {
+            assert!(response.remaining() < 1 << 20, "{protocol:?}: {}", response.remaining());
+            told += response.errors.max(response.removed);
+            responses += 1;
+            // A delta client answers, and says nothing new.
+            let nonce = match protocol {
+                Protocol::Delta => DeltaDiscoveryResponse::decode(response.into_bytes()).unwrap().nonce,
+                Protocol::Sotw => DiscoveryResponse::decode(response.into_bytes()).unwrap().nonce,
+            };
+            let names = if protocol == Protocol::Sotw { names.clone() } else { Vec::new() };
+            stream.handle_message(any_moment(), request(names, nonce).into(), &mut tenants).unwrap();
+        }
+        assert_eq!((told, kept(&tenants)), (5, again), "{protocol:?}: each once, in {responses} responses");
+        assert_eq!(tenants.too_long_names, 4, "{protocol:?}");
+        // What a client leaves is kept no more.
+        if protocol == Protocol::Sotw {
+            stream.handle_message(any_moment(), request(vec!["a".into()], "1".into()).into(), &mut tenants).unwrap();
+        } else {
+            let subscribe = |names: Vec<String>| request(names, String::new());
+            stream.handle_message(any_moment(), subscribe(names.clone()).into(), &mut tenants).unwrap();
+            assert_eq!(kept(&tenants), 4 * 129 + 1);
+            let leave = DeltaDiscoveryRequest {
+                type_url: CLUSTERS.to_owned(),
+                resource_names_unsubscribe: names.clone(),
+                ..Default::default()
+            };
+            stream.handle_message(any_moment(), leave.encode_to_vec().into(), &mut tenants).unwrap();
+            assert_eq!(kept(&tenants), 0);
+        }
     }
 }

@@ -53,6 +53,16 @@ impl Routes {
         part.is_some_and(|part| part.scope.wants(part.id, interest))
     }
 
+    /// What is kept of a subscriber beside the names that it asks for counts for so many from now on.
+    pub(super) fn keeps_beside(&mut self, id: SubscriberId, names: usize) {
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
+        let before = std::mem::replace(&mut subscriber.beside, names);
+        self.shrink_names(before.saturating_sub(names));
+        if let Err(error) = self.grow_names(names.saturating_sub(before)) {
+            self.refuse(&error);
+        }
+    }
+
     /// So many fewer, of those that there were.
     pub(super) fn shrink_names(&mut self, by: usize) {
         // What it was not let have is not given back.

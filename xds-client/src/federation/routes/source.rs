@@ -49,7 +49,7 @@ impl Source for Routes {
         for part in subscriber.all_parts() {
             leave_part(&self.view, &*self.client, &subscriber.type_url, part);
         }
-        self.shrink_names(subscriber.names);
+        self.shrink_names(subscriber.names + subscriber.beside);
         self.shrink_brought(subscriber.brought);
         self.leave_selected(subscriber.selector.take());
         self.client.closed(&subscriber.type_url, tally);
@@ -77,6 +77,10 @@ impl Source for Routes {
 
     fn too_long_name(&mut self) {
         self.client.named_too_long();
+    }
+
+    fn keeps(&mut self, id: SubscriberId, names: usize) {
+        self.keeps_beside(id, names);
     }
 
     fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {

@@ -190,6 +190,33 @@ async fn http1_without_an_end_of_a_request_is_let_go() {
     }
 }
 
+/// Of what is said before there is a request nothing else bounds what is kept, and for how long.
+#[tokio::test(start_paused = true)]
+async fn headers_of_http1_are_short_and_whole_in_time() {
+    let (mut client, far) = tokio::io::duplex(1 << 10);
+    let (_, ended) = serve(far, Router::new(), pending());
+    let start = Instant::now();
+    client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n").await.unwrap();
+    let mut taken = 0;
+    while client.write_all(&[b"x: ", &[b'y'; 251][..], b"\r\n"].concat()).await.is_ok() {
+        taken += 256;
+        assert!(taken < 64 << 10, "it takes all that comes");
+    }
+    assert!(taken > 14 << 10, "{taken}");
+    assert!(start.elapsed() < Duration::from_secs(1) && ended.lock().unwrap().is_empty());
+
+    let (mut client, far) = tokio::io::duplex(1 << 10);
+    let (_, ended) = serve(far, Router::new(), pending());
+    let start = Instant::now();
+    for piece in ["GET / HTTP/1.1\r\nhost: a\r\n", "a: b\r\n", "c: d\r\n"] {
+        client.write_all(piece.as_bytes()).await.unwrap();
+        sleep(Duration::from_secs(4)).await;
+    }
+    timeout(Duration::from_secs(60), client.read_to_end(&mut Vec::new())).await.expect("it is kept").unwrap();
+    assert!(start.elapsed() < Duration::from_secs(13), "{:?}", start.elapsed());
+    assert_eq!(*ended.lock().unwrap(), ["preface"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_connection_without_a_call_that_its_client_ends_is_over() {
     let mut client = Quiet::connect(Duration::from_secs(1 << 20)).await;

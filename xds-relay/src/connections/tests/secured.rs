@@ -44,3 +44,13 @@ async fn a_handshake_is_over_when_all_stop() {
         assert!(ended.lock().unwrap().is_empty());
     }
 }
+
+/// One that is vouched for may come with a hundred, and TLS keeps these, too.
+#[test]
+fn of_what_a_client_shows_its_own_certificate_is_kept() {
+    let made = ["a", "b", "c"].map(|name| rcgen::generate_simple_self_signed([name.to_owned()]).unwrap().cert);
+    let chain = made.each_ref().map(|made| made.der().clone());
+    let kept = own(&chain).expect("it is one");
+    assert_eq!((kept.chain(), kept.dns_names()), (&[Bytes::copy_from_slice(&chain[0])][..], &["a".to_owned()][..]));
+    assert!(own(&[]).is_none());
+}

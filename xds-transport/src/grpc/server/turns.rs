@@ -36,6 +36,11 @@ impl Turns {
         self.lock().left
     }
 
+    /// Whether anybody waits for one.
+    pub(crate) fn are_waited_for(&self) -> bool {
+        !self.lock().clients.is_empty()
+    }
+
     pub(crate) fn next(&self) -> Turn {
         let number = self.lock().enter(self.client);
         Turn { of: self.clone(), number }

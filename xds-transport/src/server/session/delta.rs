@@ -43,6 +43,8 @@ pub(crate) struct Delta {
     owes_answer: bool,
     /// Names that are none: told as removed, because they cannot exist.
     malformed: Odd,
+    /// For how many names the source counts what is kept beside these.
+    beside: usize,
     /// A wildcard has no answer here, and whether the client is to be told that it asked for one.
     no_wildcard: bool,
     refuses: bool,
@@ -80,6 +82,7 @@ impl Delta {
             responded: false,
             owes_answer: false,
             malformed: Odd::default(),
+            beside: 0,
             no_wildcard: rule.delta_only && source.has_sotw_origin(),
             refuses: false,
             holds: HashSet::new(),
@@ -97,6 +100,15 @@ impl Delta {
     pub(crate) fn names(&self) -> usize {
         let located = self.subscriber.located.as_ref().map_or(0, |located| located.weight());
         self.names + self.malformed.weight() + self.spelling.weight() + located
+    }
+
+    /// Has the source count what is kept beside names.
+    fn tell_kept(&mut self, source: &mut impl Source) {
+        let refused = self.subscriber.located.as_ref().map_or(0, |located| located.refused_weight());
+        let beside = self.malformed.weight() + self.spelling.weight() + refused;
+        if std::mem::replace(&mut self.beside, beside) != beside {
+            source.keeps(self.subscriber.id, beside);
+        }
     }
 
     pub(crate) fn expect_no_answer(&mut self) {
@@ -176,6 +188,9 @@ impl Delta {
         let is_complete = || !pulled.more && (removals == Removals::Include || !self.subscriber.has_work(source));
         if empty && !(self.owes_answer && is_complete()) {
             return None;
+        }
+        if transmit.errors + transmit.removed > 0 {
+            self.tell_kept(source);
         }
         (self.owes_answer, self.responded) = (false, true);
         self.subscriber.push_refusals(false, Protocol::Delta, &self.spelling, &mut transmit, source);

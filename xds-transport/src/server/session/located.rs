@@ -38,8 +38,9 @@ pub(crate) struct Located {
     went: Went,
     /// What cannot be asked for, and why: the client is yet to be told.
     refused: BTreeMap<String, ResourceError>,
-    /// How many names it counts for, with what is refused.
+    /// How many names it counts for, with what is refused, and how many of these are for that.
     weight: usize,
+    refused_weight: usize,
 }
 
 /// What is asked for with the same parameters.
@@ -92,6 +93,11 @@ impl Located {
 
     pub(crate) fn weight(&self) -> usize {
         self.weight
+    }
+
+    /// How many of these are for what was refused, which no source knows of.
+    pub(crate) fn refused_weight(&self) -> usize {
+        self.refused_weight
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = SubscriberId> {
@@ -178,7 +184,9 @@ impl Located {
     /// Takes what cannot be asked for.
     pub(crate) fn pop_refused(&mut self) -> Option<(String, ResourceError)> {
         let (name, error) = self.refused.pop_first()?;
-        self.weight -= weight_of(&name, &error).min(self.weight);
+        let weight = weight_of(&name, &error);
+        self.weight -= weight.min(self.weight);
+        self.refused_weight -= weight.min(self.refused_weight);
         Some((name, error))
     }
 

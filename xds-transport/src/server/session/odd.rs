@@ -1,5 +1,6 @@
 //! Texts that are no names, and locators that are none.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use xdstp_cache::ResourceError;
@@ -12,6 +13,11 @@ use crate::wire::parameters::LocatorError;
 
 /// `google.rpc.Code.INVALID_ARGUMENT`.
 const INVALID_ARGUMENT: i32 = 3;
+
+/// A text of more bytes than this, and than a name may have, is not said back in full.
+const LONGEST_TOLD: usize = 128 << 10;
+/// What stands for the rest of it. What is cut is still longer than a name may be: it is nobody's name.
+const CUT: &str = "[…]";
 
 /// Why a text is no name. Its client is told so, and nothing else of its stream is the worse for it (rule 109).
 #[derive(Debug)]
@@ -31,6 +37,17 @@ pub(crate) fn name_of(text: &str, longest: usize) -> Result<ResourceName, NoName
         Ok(name) if name.as_str().len() > longest => too_long(name.as_str().len()),
         parsed => parsed.map_err(NoName::Malformed),
     }
+}
+
+/// What is kept of a text that is no name until its client was told, by which it is told: the text, unless that is far longer than a
+/// name may be.
+pub(crate) fn kept(text: &str, longest: usize) -> Cow<'_, str> {
+    let most = longest.max(LONGEST_TOLD);
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    Cow::Owned(text.get(..end).unwrap_or_default().to_owned() + CUT)
 }
 
 impl NoName {
@@ -93,6 +110,15 @@ impl Odd {
         Some(first)
     }
 
+    pub(crate) fn retain(&mut self, stays: impl Fn(&str) -> bool) {
+        let weight = &mut self.weight;
+        self.texts.retain(|text| {
+            let stays = stays(text);
+            *weight -= if stays { 0 } else { self::weight(text) };
+            stays
+        });
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
@@ -104,5 +130,39 @@ impl Odd {
     /// How many names they count for.
     pub(crate) fn weight(&self) -> usize {
         self.weight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_far_too_long_is_cut_and_is_nobodys_name_then() {
+        for longest in [1 << 10, LONGEST_TOLD, 2 * LONGEST_TOLD] {
+            let most = longest.max(LONGEST_TOLD);
+            for of in ["x", "é", "…", "🦀"] {
+                let texts = [0, 1, 2, 3].map(|more| "a".repeat(more) + &of.repeat(most));
+                for text in texts.iter().filter(|text| text.len() > most) {
+                    let cut = kept(text, longest);
+                    assert!(cut.len() <= most + CUT.len() && cut.len() > most, "{} of {}", cut.len(), text.len());
+                    assert!(name_of(&cut, longest).is_err_and(|reason| reason.is_too_long()));
+                }
+            }
+            let fits = "x".repeat(most);
+            assert!(matches!(kept(&fits, longest), Cow::Borrowed(text) if text == fits));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_counts_until_it_is_told_or_left() {
+        let mut odd = Odd::default();
+        let long = "x".repeat(5000);
+        assert!(odd.insert(&long) && !odd.insert(&long) && odd.insert("a") && odd.insert("b"));
+        assert_eq!(odd.weight(), 7);
+        odd.retain(|text| text != long);
+        assert_eq!(odd.weight(), 2);
+        odd.remove("a");
+        assert_eq!((odd.pop_first().as_deref(), odd.weight(), odd.is_empty()), (Some("b"), 0, true));
     }
 }

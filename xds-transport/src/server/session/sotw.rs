@@ -44,6 +44,8 @@ pub(crate) use wanted::Names;
 pub(crate) struct Sotw {
     pub(crate) subscriber: Subscriber,
     wanted: Wanted,
+    /// For how many names the source counts what is kept beside these.
+    beside: usize,
     /// The version the client came with: what it, or who it asks for, holds must not be deleted before it is known to be
     /// gone. Empty once it left anything: that it does not hold any more.
     resumed: Option<String>,
@@ -95,6 +97,7 @@ impl Sotw {
         let mut session = Self {
             subscriber: Subscriber::open(type_url, source),
             wanted: Wanted::default(),
+            beside: 0,
             resumed: Some(request.version_info.clone()).filter(|version| features.for_others || !version.is_empty()),
             last_nonce: None,
             awaits_ack: false,
@@ -190,6 +193,7 @@ impl Sotw {
         };
         let has_legacy = rule.legacy_wildcard && !self.locators.were_ever();
         let change = self.wanted.change(self.subscriber.id, &names, room, has_legacy, source)?;
+        self.tell_kept(source);
         less |= change.less;
         self.running.ask(&change.before, &self.wanted.names);
         if less {
@@ -199,6 +203,15 @@ impl Sotw {
             self.subscriber.refreshes.clear();
         }
         Ok(())
+    }
+
+    /// Has the source count what is kept beside names.
+    fn tell_kept(&mut self, source: &mut impl Source) {
+        let refused = self.subscriber.located.as_ref().map_or(0, |located| located.refused_weight());
+        let beside = self.wanted.beside() + refused;
+        if std::mem::replace(&mut self.beside, beside) != beside {
+            source.keeps(self.subscriber.id, beside);
+        }
     }
 
     /// Whether a list of names without locators is all that the last request had.
@@ -298,6 +311,7 @@ impl Sotw {
         {
             return None;
         }
+        self.tell_kept(source);
         outgoing.references.append(&mut references);
         let nonce = outgoing.nonce();
         if !self.awaits_ack {

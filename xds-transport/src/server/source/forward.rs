@@ -147,6 +147,10 @@ macro_rules! forward {
             Source::too_long_name(&mut $source);
         }
 
+        fn keeps(&mut $this, id: SubscriberId, names: usize) {
+            Source::keeps(&mut $source, id, names);
+        }
+
         fn has_work(&$this, id: SubscriberId) -> bool {
             Source::has_work(&$source, id)
         }

@@ -14,7 +14,7 @@ use crate::server::error::ProtocolError;
 use crate::server::session::counts::Counts;
 use crate::server::session::delta::puts::Puts;
 use crate::server::session::located::{Located, Tell};
-use crate::server::session::odd::{name_of, no_locator};
+use crate::server::session::odd::{kept, name_of, no_locator};
 use crate::server::session::outgoing::Outgoing;
 use crate::server::session::reference::Reference;
 use crate::server::session::room::Room;
@@ -95,14 +95,15 @@ impl Delta {
             Err(error) => {
                 let (name, refused) = no_locator(error)?;
                 let none = || Box::new(Located::new(Protocol::Delta, self.dialect));
-                self.subscriber.located.get_or_insert_with(none).refuse(&name, refused);
+                let located = self.subscriber.located.get_or_insert_with(none);
+                located.refuse(&kept(&name, room.name_bytes), refused);
                 return Ok(None);
             }
         };
         match name_of(&locator.name, room.name_bytes) {
             Ok(name) => Ok(Some((locator, Interest::from(name)))),
             Err(reason) => {
-                if self.malformed.insert(&locator.name) && reason.is_too_long() {
+                if self.malformed.insert(&kept(&locator.name, room.name_bytes)) && reason.is_too_long() {
                     source.too_long_name();
                 }
                 Ok(None)

@@ -11,7 +11,7 @@ use crate::server::error::ProtocolError;
 use crate::server::session::counts::Counts;
 use crate::server::session::delta::held;
 use crate::server::session::delta::unacked::Sent;
-use crate::server::session::odd::name_of;
+use crate::server::session::odd::{kept, name_of};
 use crate::server::session::opening::Opening;
 use crate::server::session::room::Room;
 use crate::server::session::subscriber::Subscriber;
@@ -196,7 +196,7 @@ impl Delta {
         }
         for text in left {
             let Ok(name) = name_of(text, room.name_bytes) else {
-                self.malformed.remove(text);
+                self.malformed.remove(&kept(text, room.name_bytes));
                 continue;
             };
             self.leave(&Interest::from(name), source);
@@ -207,6 +207,7 @@ impl Delta {
         if !(left.is_empty() && request.resource_locators_unsubscribe.is_empty()) {
             self.unacked.leave_unless(|name| self.subscriber.asks_for(name, source));
         }
+        self.tell_kept(source);
         room.check(self.names())
     }
 
@@ -236,7 +237,7 @@ impl Delta {
         let name = match name_of(text, room.name_bytes) {
             Ok(name) => name,
             Err(reason) => {
-                if self.malformed.insert(text) && reason.is_too_long() {
+                if self.malformed.insert(&kept(text, room.name_bytes)) && reason.is_too_long() {
                     source.too_long_name();
                 }
                 return;

@@ -127,9 +127,11 @@ impl Located {
 
     /// A subscription that there cannot be.
     pub(crate) fn refuse(&mut self, name: &str, error: ResourceError) {
-        self.weight += weight_of(name, &error);
-        if let Some(before) = self.refused.insert(name.to_owned(), error) {
-            self.weight -= weight_of(name, &before).min(self.weight);
+        let more = weight_of(name, &error);
+        let before = self.refused.insert(name.to_owned(), error);
+        let less = before.map_or(0, |before| weight_of(name, &before));
+        for weight in [&mut self.weight, &mut self.refused_weight] {
+            *weight = (*weight + more).saturating_sub(less);
         }
     }
 

@@ -7,7 +7,7 @@ use xdstp_cache::Removals;
 use super::Sotw;
 use crate::Protocol;
 use crate::server::session::odd::name_of;
-use crate::server::session::outgoing::Outgoing;
+use crate::server::session::outgoing::{BUDGET, Outgoing};
 use crate::server::session::reference::Reference;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
@@ -35,7 +35,10 @@ impl Sotw {
         };
         self.push_errors(&mut transmit, Removals::Include, rule.full_state_in_sotw, source);
         // A text that is no name cannot be that of a resource: SotW has no other way to say so.
-        while let Some(text) = self.wanted.untold.pop_first() {
+        let before = transmit.heads();
+        while transmit.heads() - before < BUDGET
+            && let Some(text) = self.wanted.untold.pop_first()
+        {
             if let Err(reason) = name_of(&text, outgoing.name_bytes) {
                 transmit.push_error(Protocol::Sotw, &text, &reason.to_error(source));
             }

@@ -1,6 +1,6 @@
 //! The names that one SotW request lists, beside those of the one before it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use xdstp_cache::{Interest, SubscriberId};
 use xdstp_uri::{CanonicalText, ResourceName};
@@ -13,18 +13,18 @@ use crate::server::weight::weight;
 
 /// What a list says, but for `*`.
 #[derive(Default)]
-pub(crate) struct Listed {
+pub(crate) struct Listed<'a> {
     /// In their order.
     pub(crate) names: Vec<ResourceName>,
-    /// Texts that are no names.
-    pub(crate) malformed: BTreeSet<String>,
+    /// Texts that are no names, in their order.
+    pub(crate) malformed: Vec<&'a str>,
     /// How many names all that counts for.
     pub(crate) weight: usize,
     /// Not all names are written canonically.
     pub(crate) has_spellings: bool,
 }
 
-impl Listed {
+impl<'a> Listed<'a> {
     /// Reads a list, and subscribes to the names that were not in the list `before`, which is in order: they are new,
     /// however often they were sent (rules 55, 56).
     ///
@@ -32,7 +32,7 @@ impl Listed {
     /// When there is no room for as many names: some of them are subscribed to by then.
     pub(crate) fn read(
         id: SubscriberId,
-        requested: &[&str],
+        requested: &[&'a str],
         before: &[ResourceName],
         room: Room,
         source: &mut impl Source,
@@ -62,7 +62,7 @@ impl Listed {
                     }
                     Err(_) => {
                         listed.weight += weight(text);
-                        listed.malformed.insert(text.to_owned());
+                        listed.malformed.push(text);
                     }
                 }
             }

@@ -12,8 +12,8 @@ use crate::frame;
 use crate::server::error::ProtocolError;
 use crate::server::session::counts::Counts;
 use crate::server::session::located::{Located, Tell};
-use crate::server::session::odd::{name_of, no_locator};
-use crate::server::session::outgoing::Outgoing;
+use crate::server::session::odd::{kept, name_of, no_locator};
+use crate::server::session::outgoing::{BUDGET, Outgoing};
 use crate::server::session::reference::Reference;
 use crate::server::session::room::Room;
 use crate::server::session::spelling::Spelling;
@@ -46,7 +46,7 @@ impl Sotw {
                 Ok(locator) => locator,
                 Err(error) => {
                     let (name, refused) = no_locator(error)?;
-                    located.refuse(&name, refused);
+                    located.refuse(&kept(&name, room.name_bytes), refused);
                     continue;
                 }
             };
@@ -58,7 +58,7 @@ impl Sotw {
                 Ok(name) => name,
                 Err(reason) => {
                     let error = reason.to_error(source);
-                    located.refuse(&locator.name, error);
+                    located.refuse(&kept(&locator.name, room.name_bytes), error);
                     continue;
                 }
             };
@@ -191,7 +191,10 @@ impl Sotw {
         let (spelling, full_state) = (&self.wanted.spelling, self.full_state);
         let Subscriber { located, refusals, .. } = &mut self.subscriber;
         let Some(located) = located else { return };
-        while let Some((name, error)) = located.pop_refused() {
+        let before = transmit.heads();
+        while transmit.heads() - before < BUDGET
+            && let Some((name, error)) = located.pop_refused()
+        {
             transmit.push_error(Protocol::Sotw, &name, &error);
         }
         located.pull_errors(

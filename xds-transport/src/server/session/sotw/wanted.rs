@@ -1,6 +1,5 @@
 //! What a SotW client wants: each of its requests lists it all.
 
-use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 
 use foldhash::quality::RandomState;
@@ -8,7 +7,7 @@ use xdstp_cache::{Interest, SubscriberId};
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
-use crate::server::session::odd::name_of;
+use crate::server::session::odd::{Odd, kept, name_of};
 use crate::server::session::room::Room;
 use crate::server::session::sotw::listed::Listed;
 use crate::server::session::spelling::Spelling;
@@ -39,8 +38,9 @@ pub(crate) struct Wanted {
     pub(crate) wildcard: bool,
     pub(crate) spelling: Spelling,
     /// Texts that are no names, and that the client has not been told so of.
-    pub(crate) untold: BTreeSet<String>,
-    malformed: BTreeSet<String>,
+    pub(crate) untold: Odd,
+    /// The hashes of all such texts, in their order, to know them again: each request lists them.
+    malformed: Vec<u64>,
     /// How many names all that counts for.
     weight: usize,
     /// Rule 40: a type that was ever asked for by name has no legacy wildcard any more.
@@ -102,16 +102,33 @@ impl Wanted {
                 less = true;
             }
         }
-        self.untold.retain(|text| malformed.contains(text));
-        for text in malformed.difference(&self.malformed) {
-            if name_of(text, room.name_bytes).is_err_and(|reason| reason.is_too_long()) {
-                source.too_long_name();
-            }
-            self.untold.insert(text.clone());
-        }
-        self.malformed = malformed;
+        self.lists_no_names(&malformed, room.name_bytes, source);
         (self.wildcard, self.weight) = (wildcard, weight);
         Ok(Change { less, before: std::mem::replace(&mut self.names, names) })
+    }
+
+    /// These are all that are no names: those that are new are yet to be told.
+    fn lists_no_names(&mut self, texts: &[&str], longest: usize, source: &mut impl Source) {
+        // Those that are told by one text are told once.
+        let mut texts: Vec<_> =
+            texts.iter().map(|text| (self.last.hasher.hash_one(&*kept(text, longest)), *text)).collect();
+        texts.sort_unstable();
+        texts.dedup_by_key(|(hash, _)| *hash);
+        let malformed: Vec<u64> = texts.iter().map(|(hash, _)| *hash).collect();
+        let is_listed = |text: &str| malformed.binary_search(&self.last.hasher.hash_one(text)).is_ok();
+        self.untold.retain(is_listed);
+        for (_, text) in texts.iter().filter(|(hash, _)| self.malformed.binary_search(hash).is_err()) {
+            if name_of(text, longest).is_err_and(|reason| reason.is_too_long()) {
+                source.too_long_name();
+            }
+            self.untold.insert(&kept(text, longest));
+        }
+        self.malformed = malformed;
+    }
+
+    /// For how many names what is kept beside them counts.
+    pub(crate) fn beside(&self) -> usize {
+        self.untold.weight() + self.malformed.len() + self.spelling.weight()
     }
 
     /// Whether a list of names is the last one again.
