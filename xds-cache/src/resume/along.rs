@@ -113,10 +113,11 @@ impl<V> Cache<V> {
                 // What came since, it was not sent.
                 let Link { cursor, sent, .. } = self.subscribers[link];
                 let slot = &self.store[self.store.resolve(at)];
-                cursor > 0 && !sent && (matches!(slot.state, State::Absent) || cursor < slot.seq)
+                let told = cursor > 0 && !sent && (matches!(slot.state, State::Absent) || cursor < slot.seq);
+                told && !self.store.is_unreadable(slot.type_key, name)
             }
             Target::List(list) => {
-                self.subscribers.walk(link).is_some_and(|walk| walk.complete) && self.is_empty_for(id, list)
+                self.subscribers.walk(link).is_some_and(|walk| walk.complete) && self.is_known_empty(id, list)
             }
         };
         (is_told && !self.subscribers[id].owed.owes(Debt::Removal, name)).then(|| name.clone())
