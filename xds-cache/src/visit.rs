@@ -38,7 +38,9 @@ impl<V> Cache<V> {
                         Some((variant, resource)) if self.links_to(id, sends).next() == Some(*link) => {
                             visitor(Visited { name: &slot.name, variant, resource });
                         }
-                        None if matches!(slot.state, State::Unknown) || self.store.is_unreadable(slot.type_key, &slot.name) => {
+                        None if matches!(slot.state, State::Unknown)
+                            || self.store.is_unreadable(slot.type_key, &slot.name) =>
+                        {
                             unanswered.names += 1;
                         }
                         Some(_) | None => {}

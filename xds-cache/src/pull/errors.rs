@@ -167,7 +167,9 @@ impl<V> Cache<V> {
             false => subscriber.owed.owes(Debt::Comparison, name),
         };
         let failure = self.store[subscriber.type_key].errors.get(name);
-        name.as_str() == "*" || self.store.is_unreadable(subscriber.type_key, name) || failure.is_some_and(|failure| failure.error.is_transient()) && holds()
+        name.as_str() == "*"
+            || self.store.is_unreadable(subscriber.type_key, name)
+            || failure.is_some_and(|failure| failure.error.is_transient()) && holds()
     }
 
     /// What a subscriber is to be told of a name it asked for, when it pulls.

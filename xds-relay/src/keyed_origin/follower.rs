@@ -262,7 +262,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_before_a_restart_and_cannot_be_read_any_more_is_unknown_and_gone_with_its_keys_held_if_it_is_much() {
+    fn what_was_there_before_a_restart_and_cannot_be_read_any_more_is_unknown_and_gone_with_its_keys_held_if_it_is_much()
+     {
         let (keys, now) = (keys(3), Instant::now());
         let mut follower = after_restart(&keys);
         follower.fall_back();

@@ -107,7 +107,10 @@ impl Releases {
             let is_as_good = std::mem::replace(&mut state.may_lack, may_lack) == may_lack;
             // What is in no release changes all the time.
             let leaves_the_same = self.leaves_the_same(&state.unreadable, &unreadable);
-            if !(is_as_good && leaves_the_same && state.seen.as_ref().is_some_and(|seen| self.releases_the_same(seen, &content))) {
+            if !(is_as_good
+                && leaves_the_same
+                && state.seen.as_ref().is_some_and(|seen| self.releases_the_same(seen, &content)))
+            {
                 state.settling.changed(now);
                 state.turn.is_inherited = false;
                 state.named = named(&state.stored);
