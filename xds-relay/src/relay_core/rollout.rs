@@ -427,10 +427,14 @@ impl Releases {
                 state.contents.insert(to, Arc::new(content));
             }
             let _ = self.awaits_newer(state, now);
+            // Clients do not wait for a store that hangs.
+            let is_left_alone = order.act.takes_back() && self.turns.are_shared() && state.turn.is_resting(now);
+            state.stored.leave_alone(is_left_alone);
             let applied = match mark {
                 Some(mark) => state.stored.apply_at(order, mark, &self.rollout.stages),
                 None => state.stored.apply(order, &self.rollout.stages),
             };
+            state.stored.leave_alone(false);
             (applied?, state.stored.mark())
         };
         self.keep_waiting();
