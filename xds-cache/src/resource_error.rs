@@ -34,6 +34,8 @@ pub enum Cause {
     Refused(Version),
     /// The origin did not say anything of it in time.
     Silence,
+    /// The origin has something of it that is of no use: others may have what it had before, and whether it is there, is not known here.
+    Unreadable,
 }
 
 impl ResourceError {
@@ -69,6 +71,11 @@ impl ResourceError {
     pub fn is_transient(&self) -> bool {
         !matches!(self.code, Self::NOT_FOUND | Self::PERMISSION_DENIED)
     }
+
+    /// Whether it is not known if the resource is there.
+    pub(crate) fn leaves_unknown(&self) -> bool {
+        self.cause == Cause::Unreadable
+    }
 }
 
 impl fmt::Display for ResourceError {
@@ -88,7 +95,7 @@ pub struct Failed<'a> {
     /// The resource, or a member of the glob, is there: the error stands beside it.
     pub beside: bool,
     /// Whether clients that know no errors must be told that it is removed: it is not there (rule 117). Not where
-    /// the error is transient and the client said that it holds the resource.
+    /// the error is transient and the client said that it holds the resource, nor where it is [not known](Cause::Unreadable) to be gone.
     pub removed: bool,
 }
 

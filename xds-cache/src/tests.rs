@@ -22,6 +22,7 @@ mod refused;
 mod removals;
 mod resuming;
 mod stale;
+mod unreadable;
 mod variants;
 mod waiting;
 mod wildcard_errors;

@@ -38,7 +38,11 @@ impl<V> Cache<V> {
                         Some((variant, resource)) if self.links_to(id, sends).next() == Some(*link) => {
                             visitor(Visited { name: &slot.name, variant, resource });
                         }
-                        None if matches!(slot.state, State::Unknown) => unanswered.names += 1,
+                        None if matches!(slot.state, State::Unknown)
+                            || self.store.is_unreadable(slot.type_key, &slot.name) =>
+                        {
+                            unanswered.names += 1;
+                        }
                         Some(_) | None => {}
                     }
                 }
@@ -71,6 +75,7 @@ impl<V> Cache<V> {
 
     fn count_unanswered(&self, list: ListKey, unanswered: &mut Unanswered) {
         match self.store[list].answer {
+            Answer::Complete if self.store.lacks_unreadable(list) => unanswered.incomplete += 1,
             Answer::Complete => {}
             // Whatever was answered before.
             _ if self.store.is_refused(list) => unanswered.refused += 1,

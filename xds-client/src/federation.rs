@@ -150,7 +150,7 @@ pub use self::loop_guard::{Behind, LoopGuard};
 pub use self::markers::is_marker;
 pub use self::node_group::{NodeGroup, towards_origin};
 pub use self::observer::{Observer, Reached};
-pub use self::origin::{ByNode, Held, Origin, Speaker};
+pub use self::origin::{ByNode, Held, Origin, Speaker, Unreadable};
 pub use self::part::{Part, View};
 pub use self::realm::Authorities;
 pub use self::request_room::RequestRoom;

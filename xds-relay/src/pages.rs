@@ -101,7 +101,9 @@ impl Pages {
             ReadyWhen::Started => None,
             ReadyWhen::Origins => self.reached.missing(|_| false).or_else(|| {
                 let origin = self.core.remembered_origin()?;
-                Some(format!("origin {origin:?}: all that is known of it is from before a restart"))
+                Some(format!(
+                    "origin {origin:?}: all that is known of it is from before a restart, or beside what cannot be read"
+                ))
             }),
             ReadyWhen::LastKnownGood => {
                 self.reached.missing(|origin| self.core.state().is_some_and(|state| state.has_read(origin)))

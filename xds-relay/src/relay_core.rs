@@ -75,4 +75,5 @@ pub use self::streams::{AdmitError, Admitted};
 pub use crate::snapshot::Readiness;
 pub use xdstp_client::federation::{
     ByNode, Dial, Dialed, Held, NodeGroup, Origin, Position, Routes, Scope, ScopeKey, Share, SnapshotOrigin, Speaker,
+    Unreadable,
 };

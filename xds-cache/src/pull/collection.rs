@@ -96,7 +96,8 @@ impl<V> Cache<V> {
     ) -> ControlFlow<()> {
         let Walk { answered, complete, gone_cursor, .. } = self.subscribers[walk];
         let answer = self.store[list].answer;
-        if answer == Answer::Complete && !complete {
+        // What is unreadable may be all there is of it, or may be what went.
+        if answer == Answer::Complete && !complete && !self.store.lacks_unreadable(list) {
             self.complete_walk(id, link, list, walk);
         }
         if brought && answer == Answer::Complete {

@@ -164,7 +164,8 @@ impl<V> Cache<V> {
     }
 
     /// Whether what a subscriber holds of a name must be left to it, though the name is not there: it said that it
-    /// holds it, and the origin has an error that says nothing about that. That of the wildcard never does.
+    /// holds it, and the origin has an error that says nothing about that. That of the wildcard never does. Of what is unreadable
+    /// it need not have said so: others may have told it.
     pub(crate) fn spares(&self, id: SubscriberId, name: &ResourceName) -> bool {
         let subscriber = &self.subscribers[id];
         let holds = || match name.is_glob() {
@@ -172,7 +173,9 @@ impl<V> Cache<V> {
             false => subscriber.owed.owes(Debt::Comparison, name),
         };
         let failure = self.store[subscriber.type_key].errors.get(name);
-        name.as_str() == "*" || failure.is_some_and(|failure| failure.error.is_transient()) && holds()
+        name.as_str() == "*"
+            || self.store.is_unreadable(subscriber.type_key, name)
+            || failure.is_some_and(|failure| failure.error.is_transient()) && holds()
     }
 
     /// What a subscriber is to be told of a name it asked for, when it pulls.

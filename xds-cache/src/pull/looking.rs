@@ -39,6 +39,11 @@ impl<V> Cache<V> {
         self.store[list].live == 0 || !self.store.members(list).any(|at| self.seen(id, at).is_some())
     }
 
+    /// The same, and nothing in it is unreadable.
+    pub(crate) fn is_known_empty(&self, id: SubscriberId, list: ListKey) -> bool {
+        self.is_empty_for(id, list) && !self.store.lacks_unreadable(list)
+    }
+
     /// A subscriber looks at a name that has variants. What it sees, what it holds of the name, and whether it looked at
     /// that already.
     pub(crate) fn look_at(&mut self, id: SubscriberId, at: SlotKey) -> Option<(View, Vec<Arc<Variant>>, bool)> {

@@ -92,7 +92,7 @@ impl<V> Cache<V> {
         if name.is_glob() {
             let list = self.store.list_of(type_key, &Interest::Name(name.clone()));
             return list
-                .is_some_and(|list| self.subscribers.holds(id, Target::List(list)) && self.is_empty_for(id, list));
+                .is_some_and(|list| self.subscribers.holds(id, Target::List(list)) && self.is_known_empty(id, list));
         }
         let slot = self.store.slot_of(type_key, name);
         if let Some(at) = slot

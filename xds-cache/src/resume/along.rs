@@ -114,10 +114,11 @@ impl<V> Cache<V> {
                 let link = &self.subscribers[link];
                 let (cursor, sent) = (link.cursor(), link.sent());
                 let slot = &self.store[self.store.resolve(at)];
-                cursor > 0 && !sent && (matches!(slot.state, State::Absent) || cursor < slot.seq)
+                let told = cursor > 0 && !sent && (matches!(slot.state, State::Absent) || cursor < slot.seq);
+                told && !self.store.is_unreadable(slot.type_key, name)
             }
             Target::List(list) => {
-                self.subscribers.walk(link).is_some_and(|walk| walk.complete) && self.is_empty_for(id, list)
+                self.subscribers.walk(link).is_some_and(|walk| walk.complete) && self.is_known_empty(id, list)
             }
         };
         (is_told && !self.subscribers[id].owed.owes(Debt::Removal, name)).then(|| name.clone())

@@ -38,7 +38,10 @@ impl<V> Store<V> {
         of.refused += usize::from(refuses(&name, &failure.error));
         let was_refused = of.errors.get(&name).is_some_and(|before| refuses(&name, &before.error));
         of.refused -= usize::from(was_refused);
-        of.errors.insert(name, failure)
+        of.unreadable += usize::from(failure.error.leaves_unknown());
+        let before = of.errors.insert(name, failure);
+        of.unreadable -= usize::from(before.as_ref().is_some_and(|before| before.error.leaves_unknown()));
+        before
     }
 
     /// Ends the error of a name, if there is one.
@@ -49,11 +52,28 @@ impl<V> Store<V> {
         }
         let failure = of.errors.remove(name)?;
         of.refused -= usize::from(refuses(name, &failure.error));
+        of.unreadable -= usize::from(failure.error.leaves_unknown());
         if let Some(list) = collection_of(name).and_then(|collection| self.list_of(type_key, &collection)) {
             self.lists[list].failed.remove(&failure.seq);
             self.drop_list_if_unused(list);
         }
         Some(failure)
+    }
+
+    /// Whether it is not known if a name is there, of all that the origin said.
+    pub(crate) fn is_unreadable(&self, type_key: TypeKey, name: &ResourceName) -> bool {
+        let of = &self.types[type_key];
+        of.unreadable > 0 && of.errors.get(name).is_some_and(|failure| failure.error.leaves_unknown())
+    }
+
+    /// Whether that is so of a name that would be in a collection, and is not.
+    pub(crate) fn lacks_unreadable(&self, list: ListKey) -> bool {
+        let type_key = self.lists[list].type_key;
+        let of = &self.types[type_key];
+        let lacks = |name: &ResourceName| {
+            self.collections_of(type_key, name).contains(&Some(list)) && !self.is_here(type_key, name)
+        };
+        of.unreadable > 0 && of.errors.iter().any(|(name, failure)| failure.error.leaves_unknown() && lacks(name))
     }
 
     /// Whether a collection as a whole has an error.

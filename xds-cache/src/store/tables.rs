@@ -66,6 +66,8 @@ pub(crate) struct Type<V> {
     pub(crate) errors: HashMap<ResourceName, Failure>,
     /// How many of these are why a collection is not sent.
     pub(crate) refused: usize,
+    /// Of these errors, how many leave it unknown whether there is anything of a name.
+    pub(crate) unreadable: usize,
     pub(crate) aliases: Aliases,
     /// Whether a resource of it ever had one.
     pub(crate) had_aliases: bool,
@@ -139,6 +141,7 @@ impl<V> Store<V> {
             subscriber_count: 0,
             errors: HashMap::new(),
             refused: 0,
+            unreadable: 0,
             aliases: Aliases::default(),
             had_aliases: false,
             departures: Departures::default(),

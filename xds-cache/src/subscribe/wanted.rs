@@ -83,6 +83,7 @@ impl<V> Cache<V> {
         }
         let type_key = self.subscribers[id].type_key;
         match self.store.slot_of(type_key, name) {
+            _ if self.store.is_unreadable(type_key, name) && !self.store.is_here(type_key, name) => false,
             Some(at) if self.subscribers.link_of(id, Target::Slot(at)).is_some() => self.is_absent_for(id, at),
             Some(at) if self.store[at].state.is_present() => self.is_absent_for(id, at),
             _ => self.is_answered(id, type_key, name) || self.went_from_wildcard(id, type_key, name),

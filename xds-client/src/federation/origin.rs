@@ -15,6 +15,18 @@ use crate::federation::terms::Terms;
 /// A resource of an origin, ready to be served.
 pub type Held = (TypeUrl, ResourceName, Resource<Frame>);
 
+/// What an origin has something of that is of no use, such as a text that nobody can read. Others may have what it had before: it is
+/// not known here whether the resource is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its type.
+    pub type_url: TypeUrl,
+    /// Its name.
+    pub name: ResourceName,
+    /// What is wrong, for clients to be told.
+    pub reason: Arc<str>,
+}
+
 /// Where resources come from: servers that are dialed, files, a test. To the core all of them are equal.
 ///
 /// An origin says what it is, always the same, and is told of every scope of names of its own, to [feed](Self::feed) it. No lock
@@ -72,6 +84,11 @@ pub trait Origin: Send + Sync + 'static {
         None
     }
 
+    /// Of what beside its [content](Self::content) it is not known whether it is there.
+    fn unreadable(&self) -> Arc<[Unreadable]> {
+        Arc::default()
+    }
+
     /// Feeds a scope from now on, before whoever was the first to want something of it goes on: it returns soon. An
     /// authoritative origin is told of it once, [fills](Scope::replace) it, and keeps it as it is for as long as it lives;
     /// until it is filled, nothing is known of what it does not have. Another gives it a [supply](Scope::feed_from), and is
@@ -118,6 +135,10 @@ impl<T: Origin + ?Sized> Origin for Arc<T> {
 
     fn content(&self) -> Option<Arc<Vec<Held>>> {
         (**self).content()
+    }
+
+    fn unreadable(&self) -> Arc<[Unreadable]> {
+        (**self).unreadable()
     }
 
     fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker) {

@@ -9,7 +9,7 @@ use xdstp_cache::{Resource, Selector, TypeUrl, Variant};
 use xdstp_uri::ResourceName;
 
 use crate::federation::lock::lock;
-use crate::federation::origin::{ByNode, Held, Origin, Speaker};
+use crate::federation::origin::{ByNode, Held, Origin, Speaker, Unreadable};
 use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
 use crate::federation::turns::Turns;
@@ -46,6 +46,8 @@ pub struct SnapshotOrigin {
 struct State {
     /// Its content, and since when; `None` until it was set.
     content: Option<(Arc<Vec<Held>>, Instant)>,
+    /// What may be there beside that.
+    unreadable: Arc<[Unreadable]>,
     /// What it is known to have before that.
     known: Option<(Arc<Vec<Held>>, Instant)>,
     /// The scopes that have it, and some that are gone.
@@ -62,12 +64,18 @@ impl SnapshotOrigin {
 
     /// The content is this from now on: every scope that it feeds changes with it. While another thread is at that for what was
     /// set before, or this one is, this is done after that, by whoever is at it.
-    pub fn set(&self, mut resources: Vec<Held>, now: Instant) {
+    pub fn set(&self, resources: Vec<Held>, now: Instant) {
+        self.set_but(resources, Vec::new(), now);
+    }
+
+    /// The same, but that of some names it is not known whether they are there: nobody is told that they are gone.
+    pub fn set_but(&self, mut resources: Vec<Held>, unreadable: Vec<Unreadable>, now: Instant) {
         // Rule 122: what is stored first may be sent first.
         resources.sort_by_key(|(type_url, ..)| self.rules.of(type_url).rank);
         {
-            let State { content, known, fed, behind } = &mut *lock(&self.state);
+            let State { content, unreadable: unread, known, fed, behind } = &mut *lock(&self.state);
             (*content, *known) = (Some((Arc::new(resources), now)), None);
+            *unread = unreadable.into();
             fed.retain(|scope| scope.strong_count() > 0);
             behind.clone_from(fed);
         }
@@ -79,7 +87,7 @@ impl SnapshotOrigin {
     pub fn remember(&self, mut resources: Vec<Held>, now: Instant) {
         resources.sort_by_key(|(type_url, ..)| self.rules.of(type_url).rank);
         {
-            let State { content, known, fed, behind } = &mut *lock(&self.state);
+            let State { content, known, fed, behind, .. } = &mut *lock(&self.state);
             if content.is_some() {
                 return;
             }
@@ -90,7 +98,7 @@ impl SnapshotOrigin {
         self.fill();
     }
 
-    /// Whether all that is known of it is from before a restart.
+    /// Whether all that is known of it was [remembered](Self::remember).
     pub fn is_remembered(&self) -> bool {
         lock(&self.state).known.is_some()
     }
@@ -99,15 +107,18 @@ impl SnapshotOrigin {
     /// lock, for those are woken who watch.
     fn fill(&self) {
         self.filling.take(|| {
-            let (content, is_all, behind) = {
-                let State { content, known, behind, .. } = &mut *lock(&self.state);
+            let (content, unreadable, behind) = {
+                let State { content, unreadable, known, behind, .. } = &mut *lock(&self.state);
                 let Some(there) = content.clone().or_else(|| known.clone()) else { return };
-                (there, content.is_some(), std::mem::take(behind))
+                (there, content.is_some().then(|| unreadable.clone()), std::mem::take(behind))
             };
             let (resources, set_at) = content;
             for scope in behind.iter().filter_map(Weak::upgrade) {
                 let part = part_for(&scope.key, &resources);
-                if is_all { scope.replace(&part, set_at) } else { scope.remember(&part, set_at) }
+                match &unreadable {
+                    Some(unreadable) => scope.replace_but(&part, &own_of(&scope.key, unreadable), set_at),
+                    None => scope.remember(&part, set_at),
+                }
             }
         });
     }
@@ -148,6 +159,10 @@ impl Origin for SnapshotOrigin {
         (!self.is_remembered()).then(|| self.resources())
     }
 
+    fn unreadable(&self) -> Arc<[Unreadable]> {
+        lock(&self.state).unreadable.clone()
+    }
+
     fn feed(&self, scope: &Arc<Scope>, _: &dyn Fn() -> Speaker) {
         {
             let State { fed, behind, .. } = &mut *lock(&self.state);
@@ -162,13 +177,22 @@ impl Origin for SnapshotOrigin {
     }
 }
 
-/// What of a snapshot belongs to a scope: of each name the variant for who selects as it does, if there are any.
-fn part_for(key: &ScopeKey, resources: &[Held]) -> Vec<Held> {
-    let belongs = |name: &ResourceName| match key.of_all() {
+/// Whether a name belongs to a scope.
+fn belongs(key: &ScopeKey, name: &ResourceName) -> bool {
+    match key.of_all() {
         ScopeKey::Authority(authority) => name.authority() == Some(authority.as_str()),
         _ => name.is_opaque(),
-    };
-    let own = || resources.iter().filter(|(_, name, _)| belongs(name));
+    }
+}
+
+/// What of what may be there belongs to a scope, whichever variants it has.
+fn own_of(key: &ScopeKey, unreadable: &[Unreadable]) -> Vec<Unreadable> {
+    unreadable.iter().filter(|of| belongs(key, &of.name)).cloned().collect()
+}
+
+/// What of a snapshot belongs to a scope: of each name the variant for who selects as it does, if there are any.
+fn part_for(key: &ScopeKey, resources: &[Held]) -> Vec<Held> {
+    let own = || resources.iter().filter(|(_, name, _)| belongs(key, name));
     // Of names that have variants: all that there are of each.
     let mut varied: HashMap<(&TypeUrl, &ResourceName), Vec<Arc<Variant>>> = HashMap::new();
     for (type_url, name, _) in own().filter(|(.., resource)| resource.value.variant().is_some()) {

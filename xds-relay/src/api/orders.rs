@@ -95,9 +95,13 @@ pub struct AuditEntry {
     pub at: u64,
     /// What came of it.
     pub done: String,
-    /// The release that it is about.
+    /// The release that it is about: of a rollback that people ordered the one that is served since, and of one by a relay the one that was
+    /// taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<String>,
+    /// Of a rollback that people ordered: the release that was taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_back: Option<String>,
     /// A person's name, or a relay.
     pub by: String,
     /// In their words.

@@ -89,6 +89,17 @@ impl World {
         self.follower.news().map(|held| held.into_iter().map(named).collect())
     }
 
+    /// Another relay, that follows the same.
+    fn newcomer(&self, reader: Reader) -> Self {
+        let follower = Follower::new(Contents::new(reader), [""]);
+        Self { store: self.store.clone(), follower, watch: None, now: self.now }
+    }
+
+    /// Of which names it is not known whether they are there, and why.
+    fn unreadable(&self) -> Vec<String> {
+        self.follower.unreadable().iter().map(|of| format!("{} {}", of.name, of.reason)).collect()
+    }
+
     fn names(&mut self) -> Option<Vec<String>> {
         self.news().map(|held| held.into_iter().map(|(name, _)| name).collect())
     }
@@ -151,9 +162,41 @@ fn a_value_that_is_not_good_leaves_the_last_good_one_until_the_key_goes() {
     // Listed again it is refused still, and it is no news.
     world.list();
     assert_eq!((world.names(), world.follower.newly_refused()), (Some(vec!["a".to_owned()]), 0));
-    world.commit(&[Op::delete(key("a")), Op::delete(key("b")), Op::delete("res/odd")]);
+    // Others may have one that was good of each of the two: both at once would be all there is.
+    world.commit(&[Op::delete(key("b"))]);
+    world.commit(&[Op::delete(key("a")), Op::delete("res/odd")]);
     world.told();
     assert_eq!((world.names(), world.follower.refused()), (Some(vec![]), (0, None)));
+}
+
+#[test]
+fn what_is_refused_as_it_is_listed_first_is_not_known_to_be_gone_before_its_key_is() {
+    let mut seen = World::new();
+    seen.list();
+    seen.names();
+    seen.commit(&[cluster("a", 1), Op::put(key("b"), "{"), Op::put(key("c"), "{"), Op::put("res/odd", "")]);
+    seen.told();
+    // Who saw all of its values knows that nobody was served one.
+    assert_eq!((seen.names(), seen.unreadable()), (Some(vec!["a".to_owned()]), vec![]));
+
+    let mut late = seen.newcomer(Reader::new(Descriptors::built_in().unwrap(), Served::default()));
+    late.list();
+    assert_eq!(late.names(), Some(vec!["a".to_owned()]));
+    let of = |late: &World| late.unreadable().iter().map(|of| of[..1].to_owned()).collect::<String>();
+    assert_eq!(of(&late), "bc");
+    // As bad in other words it is as unknown, and that is news for who asks why; listed again it is as it was.
+    late.commit(&[Op::put(key("b"), "[")]);
+    late.told();
+    assert_eq!((late.names(), of(&late)), (Some(vec!["a".to_owned()]), "bc".to_owned()));
+    late.follower.newly_refused();
+    late.list();
+    assert_eq!((of(&late), late.follower.newly_refused()), ("bc".to_owned(), 0));
+    late.commit(&[cluster("b", 1)]);
+    late.told();
+    assert_eq!((late.names().map(|names| names.len()), of(&late)), (Some(2), "c".to_owned()));
+    late.commit(&[Op::delete(key("c"))]);
+    late.told();
+    assert_eq!((late.names().map(|names| names.len()), of(&late)), (Some(2), String::new()));
 }
 
 #[test]
@@ -194,12 +237,12 @@ fn a_value_that_breaks_a_rule_of_its_type_is_refused_in_whichever_form_it_is_put
         world.commit(&[put]);
         assert_eq!((world.told(), world.news()), (Next::Watch, None));
         assert_eq!(world.follower.refused(), (1, Some(format!("{}: {place}: {why}", key("a")))));
-        // To who comes new it is not there.
+        // Who comes new does not know what there is.
         let types = Descriptors::built_in().unwrap().with_validation();
-        let follower = Follower::new(Contents::new(Reader::new(types, Served::default())), [""]);
-        let mut other = World { store: world.store.clone(), follower, watch: None, now: world.now };
+        let mut other = world.newcomer(Reader::new(types, Served::default()));
         other.list();
         assert_eq!((other.names(), other.follower.newly_refused()), (Some(vec![]), 1));
+        assert_eq!(other.unreadable(), [format!("a {}: {place}: {why}", key("a"))]);
     }
     world.commit(&[of_type(b"\x0a\x01a\x22\x02\x08\x02")]);
     world.told();

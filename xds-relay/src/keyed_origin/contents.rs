@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use xdstp_client::federation::Held;
+use xdstp_client::federation::{Held, Unreadable};
 use xdstp_client::state::{KeptChange, KeptValue, KeptValues};
 
 use super::name::{Name, name_of, shown_name};
@@ -57,6 +58,11 @@ pub(crate) trait Read: Send + 'static {
     fn named(&self, _key: &str) -> Option<Name> {
         None
     }
+
+    /// Whether there may be resources in its value that only that names.
+    fn may_hide(&self, _key: &str) -> bool {
+        false
+    }
 }
 
 /// What an origin has.
@@ -81,8 +87,11 @@ struct Slot {
     good: Option<Vec<Held>>,
     /// Why the value that it has is not.
     refused: Option<Refusal>,
-    /// What was in it before a restart, and cannot be read any more: it is there, and nobody is served it.
+    /// What is in it, or was before a restart, and cannot be read: it is there, and nobody is served it. Others may have the last good
+    /// value, and serve that.
     lost: Vec<Name>,
+    /// There may be more of that, of which nobody knows the names.
+    hides: bool,
 }
 
 /// The rank of a value, and its key.
@@ -134,8 +143,14 @@ impl<R: Read> Contents<R> {
         Self { reader, by_key: BTreeMap::new(), of_name: BTreeMap::new(), contested: BTreeSet::new(), refused: 0 }
     }
 
-    /// Reads what is put, and changes nothing. What is done last to a key counts.
-    pub(super) fn stage<'a>(&self, changes: impl IntoIterator<Item = &'a Change>, now: Instant) -> Staged {
+    /// Reads what is put, and changes nothing. What is done last to a key counts. Of a key that is new in a list it is not known which
+    /// values it had before.
+    pub(super) fn stage<'a>(
+        &self,
+        changes: impl IntoIterator<Item = &'a Change>,
+        is_listed: bool,
+        now: Instant,
+    ) -> Staged {
         let last: BTreeMap<&str, &Change> = changes.into_iter().map(|change| (change.key(), change)).collect();
         let (mut slots, mut values) = (BTreeMap::new(), BTreeMap::new());
         for (key, change) in last {
@@ -145,7 +160,8 @@ impl<R: Read> Contents<R> {
                 Change::Delete(_) => None,
                 Change::Put { rank, value, .. } => {
                     let digest = <[u8; 32]>::from(Sha256::digest(value));
-                    let is_same = |slot: &Slot| slot.digest == digest && slot.rank == *rank && slot.lost.is_empty();
+                    let was_read = |slot: &Slot| slot.lost.is_empty() || slot.refused.is_some();
+                    let is_same = |slot: &Slot| slot.digest == digest && slot.rank == *rank && was_read(slot);
                     if before.is_some_and(is_same) {
                         continue;
                     }
@@ -162,13 +178,29 @@ impl<R: Read> Contents<R> {
                             (good, Some(Refusal { why: shown(&why), since }))
                         }
                     };
-                    Some(Slot { rank: rank.clone(), digest, good, refused, lost: Vec::new() })
+                    let (lost, hides) = match &good {
+                        Some(_) => (Vec::new(), false),
+                        None => self.unread(key, before, is_listed),
+                    };
+                    Some(Slot { rank: rank.clone(), digest, good, refused, lost, hides })
                 }
             };
             slots.insert(key.to_owned(), after);
         }
         let gone = self.gone_after(&slots);
         Staged { slots, gone, good: values }
+    }
+
+    /// What is in a value that cannot be read, as far as that is known, and whether there may be more.
+    fn unread(&self, key: &str, before: Option<&Slot>, is_listed: bool) -> (Vec<Name>, bool) {
+        let named: Vec<_> = match before {
+            Some(before) => before.lost.clone(),
+            None => self.reader.named(key).filter(|_| is_listed).into_iter().collect(),
+        };
+        // Of one that was refused it is known since when.
+        let is_new = before.is_none_or(|before| before.refused.is_none());
+        let hides = before.is_some_and(|before| before.hides) || is_listed && is_new && self.reader.may_hide(key);
+        (named, hides)
     }
 
     /// A key had this value before a restart, unless all of its part `is_listed`: then only the last good value of what is refused is
@@ -186,7 +218,8 @@ impl<R: Read> Contents<R> {
             _ => return false,
         };
         let mut done = Done::default();
-        let slot = Slot { good: held.clone().ok(), lost: held.clone().err().unwrap_or_default(), ..slot };
+        let lost = held.clone().err().unwrap_or_default();
+        let slot = Slot { good: held.clone().ok(), lost, hides: false, ..slot };
         self.replace(key.clone(), Some(slot), &mut done);
         self.say_contested(std::mem::take(&mut done.contested));
         held.is_ok()
@@ -246,6 +279,8 @@ impl<R: Read> Contents<R> {
             // What is refused leaves the last good value.
             let counts = |after: &Slot| after.refused.is_none() || after.rank != before.rank;
             done.changed |= before.good.is_some() && after.as_ref().is_none_or(counts);
+            // It was told that this is not known.
+            done.changed |= before.refused.is_some() && before.is_unknown();
             let place = (before.rank.clone(), key.clone());
             for name in before.names() {
                 self.leave(&name, &place);
@@ -367,6 +402,26 @@ impl<R: Read> Contents<R> {
         served.map(|(_, _, held)| held.clone()).collect()
     }
 
+    /// Of what beside that it is not known whether it is there, and why.
+    pub(crate) fn unreadable(&self) -> Vec<Unreadable> {
+        let unknown = self.by_key.iter().filter(|(_, slot)| self.refused > 0 && !slot.lost.is_empty());
+        let all = unknown.filter_map(|(key, slot)| {
+            let reason: Arc<str> = format!("{}: {}", self.reader.shown_key(key), slot.refused.as_ref()?.why).into();
+            let lost = slot.lost.iter().filter(move |name| self.counts(key, slot, name));
+            Some(lost.map(move |(type_url, name)| Unreadable {
+                type_url: type_url.clone(),
+                name: name.clone(),
+                reason: reason.clone(),
+            }))
+        });
+        all.flatten().collect()
+    }
+
+    /// Whether there may be resources of which nobody knows even the names.
+    pub(super) fn hides_any(&self) -> bool {
+        self.refused > 0 && self.by_key.values().any(|slot| slot.hides)
+    }
+
     /// Whether a resource is served of this value, if it is in several.
     fn counts(&self, key: &str, slot: &Slot, name: &Name) -> bool {
         let is_first = |(rank, first): &Place| *rank == slot.rank && first == key;
@@ -390,6 +445,11 @@ impl Staged {
 }
 
 impl Slot {
+    /// Whether it is not known what others have of it.
+    fn is_unknown(&self) -> bool {
+        self.hides || !self.lost.is_empty()
+    }
+
     /// Of the resources in its good value, each once: the variants of a name are together. So are those that were in it.
     fn names(&self) -> impl Iterator<Item = Name> {
         self.good.iter().flatten().map(name_of).chain(self.lost.iter().cloned()).collect::<BTreeSet<_>>().into_iter()

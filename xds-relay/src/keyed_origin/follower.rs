@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use xdstp_client::federation::Held;
+use xdstp_client::federation::{Held, Unreadable};
 use xdstp_client::state::{KeptChange, KeptValues};
 
 use super::contents::{Change, Contents, Done, Read, Remembered};
@@ -32,6 +32,8 @@ pub(crate) struct Follower<R> {
     remembers: bool,
     /// Nobody waits any more for who may say it anew.
     is_due: bool,
+    /// It was told all that there is: it is known of everything else that it is not there.
+    has_told_all: bool,
 }
 
 /// What is to be asked next.
@@ -57,6 +59,7 @@ impl<R: Read> Follower<R> {
             kept: BTreeMap::new(),
             remembers: false,
             is_due: false,
+            has_told_all: false,
         }
     }
 
@@ -108,7 +111,8 @@ impl<R: Read> Follower<R> {
 
     /// All that there is in a part, at one moment.
     pub(crate) fn listed(&mut self, part: &str, values: Vec<Change>, now: Instant) -> Next {
-        if let next @ Next::List(_) = self.replaced(part, part, values, now) {
+        let changes = self.contents.replacing(part, values);
+        if let next @ Next::List(_) = self.done(part, &changes, true, now) {
             return next;
         }
         self.unlisted.remove(part);
@@ -134,7 +138,11 @@ impl<R: Read> Follower<R> {
 
     /// What was done in a part since, as one change.
     pub(crate) fn told(&mut self, part: &str, changes: &[Change], now: Instant) -> Next {
-        let mut staged = self.contents.stage(changes, now);
+        self.done(part, changes, false, now)
+    }
+
+    fn done(&mut self, part: &str, changes: &[Change], is_listed: bool, now: Instant) -> Next {
+        let mut staged = self.contents.stage(changes, is_listed, now);
         let one_by_one = || Removals::one_by_one(self.one_by_one);
         let (removals, contents) = (self.removals.entry(part.to_owned()).or_insert_with(one_by_one), &self.contents);
         removals.retain(now, |name| contents.has(name));
@@ -153,13 +161,21 @@ impl<R: Read> Follower<R> {
 
     /// All that is served, if it is otherwise than at the last call, and all parts were listed.
     pub(crate) fn news(&mut self) -> Option<Vec<Held>> {
-        (self.unlisted.is_empty() && std::mem::take(&mut self.news)).then(|| self.contents.held())
+        let is_all = self.known() == Known::All;
+        self.has_told_all |= is_all;
+        (is_all && std::mem::take(&mut self.news)).then(|| self.contents.held())
     }
 
-    /// What is known to be there before all parts were listed, if that is to be served and is otherwise than at the last call: some of
-    /// it is from before a restart.
+    /// Of what beside that it is not known whether it is there.
+    pub(crate) fn unreadable(&self) -> Vec<Unreadable> {
+        self.contents.unreadable()
+    }
+
+    /// What is known to be there before it is known what there is, if that is to be served and is otherwise than at the last call: some
+    /// of it is from before a restart, or beside what cannot be read.
     pub(crate) fn remembered(&mut self) -> Option<Vec<Held>> {
-        (self.known() == Known::Before && std::mem::take(&mut self.news)).then(|| self.contents.held())
+        let is_some = matches!(self.known(), Known::Before | Known::Readable);
+        (is_some && std::mem::take(&mut self.news)).then(|| self.contents.held())
     }
 
     /// What is known of what there is.
@@ -167,6 +183,7 @@ impl<R: Read> Follower<R> {
         // Of a part that was never listed whole nothing is known, and what the others have is not what there is.
         let was_listed = |part: &String| self.kept.get(part).is_some_and(|kept| kept.was_complete());
         match self.unlisted.is_empty() {
+            true if !self.has_told_all && self.contents.hides_any() => Known::Readable,
             true => Known::All,
             false if self.is_due && self.remembers && self.unlisted.iter().all(was_listed) => Known::Before,
             false => Known::Nothing,
@@ -245,24 +262,71 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_before_a_restart_and_cannot_be_read_any_more_is_gone_and_held_if_it_is_much() {
+    fn what_was_there_before_a_restart_and_cannot_be_read_any_more_is_unknown_and_gone_with_its_keys_held_if_it_is_much()
+     {
         let (keys, now) = (keys(3), Instant::now());
         let mut follower = after_restart(&keys);
         follower.fall_back();
         assert_eq!((follower.known(), follower.remembered().is_some()), (Known::Nothing, false));
-        let until = now + HELD;
-        assert_eq!(follower.listed("", values(&keys), now), Next::List(until));
-        assert_eq!((follower.held_back(), follower.news().is_some()), (3, false));
-        assert_eq!(follower.listed("", values(&keys), until), Next::Watch);
+        assert_eq!(follower.listed("", values(&keys), now), Next::Watch);
         assert_eq!((follower.newly_refused(), follower.news().map(|held| held.len())), (3, Some(0)));
-        // It is missed once.
+        let names = follower.unreadable().into_iter().map(|of| of.name.to_string()).collect::<Vec<_>>();
+        assert_eq!(names, keys);
+        let until = now + HELD;
+        assert_eq!(follower.listed("", Vec::new(), now), Next::List(until));
+        assert_eq!((follower.held_back(), follower.news().is_some()), (3, false));
         assert_eq!(follower.listed("", Vec::new(), until), Next::Watch);
+        assert_eq!((follower.news().map(|held| held.len()), follower.unreadable().len()), (Some(0), 0));
     }
 
     #[test]
-    fn little_of_much_that_cannot_be_read_any_more_is_not_held() {
+    fn of_little_that_cannot_be_read_any_more_nothing_is_held_as_it_goes() {
         let mut follower = after_restart(&keys(1));
         assert_eq!(follower.listed("", values(&keys(1)), Instant::now()), Next::Watch);
         assert_eq!((follower.held_back(), follower.newly_refused()), (0, 1));
+        assert_eq!(follower.listed("", Vec::new(), Instant::now()), Next::Watch);
+        assert_eq!((follower.held_back(), follower.unreadable().len()), (0, 0));
+    }
+
+    /// Who reads all but one, and of no key what is in it.
+    struct Objects;
+
+    impl Read for Objects {
+        fn origin(&self) -> &str {
+            "kube"
+        }
+
+        fn read(&self, key: &str, value: &Bytes) -> Result<Vec<Held>, String> {
+            let resource = xds_transport::Frame::new(value.clone()).into_resource(None);
+            let (type_url, name) = name(key);
+            if value == "bad" { Err("no".to_owned()) } else { Ok(vec![(type_url, name, resource)]) }
+        }
+
+        fn may_hide(&self, _: &str) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn where_it_is_not_known_what_is_in_a_value_nothing_is_known_to_be_gone_until_it_is_read_or_goes() {
+        let put = |key: &str, value: &'static str| Change::Put {
+            key: key.to_owned(),
+            rank: String::new(),
+            value: value.into(),
+        };
+        for mended in [put("b", "good"), Change::Delete("b".to_owned())] {
+            let (mut follower, now) = (Follower::new(Contents::new(Objects), [""]), Instant::now());
+            follower.listed("", vec![put("a", "1"), put("b", "bad")], now);
+            assert_eq!((follower.known(), follower.news().is_some()), (Known::Readable, false));
+            assert_eq!(follower.remembered().map(|held| held.len()), Some(1));
+            follower.listed("", vec![put("a", "1"), put("b", "bad")], now);
+            assert_eq!((follower.known(), follower.newly_refused()), (Known::Readable, 1));
+            follower.told("", &[mended], now);
+            assert_eq!((follower.known(), follower.news().is_some()), (Known::All, true));
+            // What is new and bad since, nobody was served.
+            follower.told("", &[put("c", "bad")], now);
+            follower.listed("", vec![put("a", "1"), put("d", "bad")], now);
+            assert_eq!(follower.known(), Known::All);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use xdstp_client::federation::Held;
+use xdstp_client::federation::{Held, Unreadable};
 
 use super::contents::Read;
 use super::follower::Follower;
@@ -14,10 +14,10 @@ use crate::relay_core::{RelayCore, Trouble};
 
 /// Whom it is told.
 pub(crate) trait Told: Send + 'static {
-    /// All that the origin has from now on.
-    fn content(&mut self, held: Vec<Held>);
+    /// All that the origin has from now on, and of what else it is not known whether it has it.
+    fn content(&mut self, held: Vec<Held>, unreadable: Vec<Unreadable>);
 
-    /// That the origin has these, from before a restart: what else it has is not known.
+    /// That the origin has these, from before a restart or beside what cannot be read: what else it has is not known.
     fn remembered(&mut self, held: Vec<Held>);
 
     /// How it is, if otherwise than before.
@@ -46,7 +46,7 @@ impl<T: Told> Teller<T> {
             follower.fall_back();
         }
         if let Some(held) = follower.news() {
-            self.told.content(held);
+            self.told.content(held, follower.unreadable());
         }
         if let Some(held) = follower.remembered() {
             self.told.remembered(held);
@@ -109,7 +109,7 @@ impl Relayed {
 }
 
 impl Told for Relayed {
-    fn content(&mut self, held: Vec<Held>) {
+    fn content(&mut self, held: Vec<Held>, unreadable: Vec<Unreadable>) {
         let (resources, keeper) = (held.len(), self.keeper);
         match self.is_known {
             true => tracing::info!(origin = %self.name, resources, "what is in {keeper} changed"),
@@ -117,7 +117,7 @@ impl Told for Relayed {
         }
         self.is_known = true;
         self.metrics.changes.inc();
-        self.core.set_files(self.position, held, Instant::now());
+        self.core.set_files_but(self.position, held, unreadable, Instant::now());
     }
 
     fn remembered(&mut self, held: Vec<Held>) {

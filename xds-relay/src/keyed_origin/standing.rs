@@ -11,6 +11,8 @@ pub(crate) enum Known {
     Nothing,
     /// Some of it, from before a restart.
     Before,
+    /// All but what is in values that cannot be read, of which nobody knows the names.
+    Readable,
     /// All.
     All,
 }
@@ -34,7 +36,7 @@ pub(crate) struct Standing {
 impl Standing {
     /// Whether all that is wrong is values, of which each was logged as it was refused.
     pub(crate) fn is_of_values(&self) -> bool {
-        self.away.is_none() && self.held_back == 0 && self.known != Known::Before
+        self.away.is_none() && self.held_back == 0 && !matches!(self.known, Known::Before | Known::Readable)
     }
 
     /// What is wrong, in a sentence.
@@ -53,7 +55,7 @@ impl Standing {
             let stays = match self.known {
                 Known::Nothing => "nothing is known",
                 Known::Before => "what it had before a restart is served",
-                Known::All => "all stays as it is",
+                Known::Readable | Known::All => "all stays as it is",
             };
             format!("{} is away, and {stays}{}", self.keeper, quoted(why))
         });
@@ -61,7 +63,11 @@ impl Standing {
         let old =
             is_old.then(|| format!("{} has not said all yet, and what it had before a restart is served", self.keeper));
         let held = (self.held_back > 0).then(|| said_of_removal(self.held_back));
-        let all: Vec<_> = [away, old, held, self.refusal(is_quoted)].into_iter().flatten().collect();
+        let is_hidden = self.known == Known::Readable;
+        let hidden = is_hidden.then(|| {
+            "it is not known what is in a value that cannot be read, and nothing is removed before it can be".to_owned()
+        });
+        let all: Vec<_> = [away, old, held, hidden, self.refusal(is_quoted)].into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::Sender;
 
-use xdstp_client::federation::Held;
+use xdstp_client::federation::{Held, Unreadable};
 
 use super::relayed::Told;
 use super::standing::Standing;
@@ -16,7 +16,7 @@ pub(crate) enum Heard {
 }
 
 impl Told for Sender<Heard> {
-    fn content(&mut self, held: Vec<Held>) {
+    fn content(&mut self, held: Vec<Held>, _: Vec<Unreadable>) {
         let _ = self.send(Heard::Names(names(&held)));
     }
 

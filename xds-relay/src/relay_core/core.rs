@@ -7,7 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use xds_transport::RateLimit;
 use xds_transport::server::Settings;
-use xdstp_client::federation::{self, Authorities, Dial, Federation, Held, Interner, Origin, SnapshotOrigin};
+use xdstp_client::federation::{
+    self, Authorities, Dial, Federation, Held, Interner, Origin, SnapshotOrigin, Unreadable,
+};
 
 use crate::api::short_time;
 use crate::config::{Config, LIMITS, Limits, Unknown, Unmatched};
@@ -207,6 +209,13 @@ impl RelayCore {
         }
     }
 
+    /// The same, but that of some names it is not known whether the origin has them: nobody is told that they are gone.
+    pub fn set_files_but(&self, origin: usize, resources: Vec<Held>, unreadable: Vec<Unreadable>, now: Instant) {
+        if let Some(files) = self.files.get(&origin) {
+            files.set_but(resources, unreadable, now);
+        }
+    }
+
     /// Such an origin has these, from before a restart; of what else it has nothing is known before [that](Self::set_files) comes.
     pub fn remember_files(&self, origin: usize, resources: Vec<Held>, now: Instant) {
         if let Some(files) = self.files.get(&origin) {
@@ -214,7 +223,7 @@ impl RelayCore {
         }
     }
 
-    /// The first of the origins of which all that is known is from before a restart.
+    /// The first of the origins of which all that is known is from before a restart, or beside what cannot be read.
     pub(crate) fn remembered_origin(&self) -> Option<String> {
         let (position, _) = self.files.iter().find(|(_, files)| files.is_remembered())?;
         self.names.of(*position)

@@ -65,13 +65,14 @@ impl RelayCore {
     }
 }
 
-fn entry(scope: &str, Logged { number, said, what, release, .. }: Logged) -> AuditEntry {
+fn entry(scope: &str, Logged { number, said, what, release, taken_back }: Logged) -> AuditEntry {
     AuditEntry {
         scope: scope.to_owned(),
         number,
         at: millis_of(said.at),
         done: what,
         release: release.map(|release| release.to_string()),
+        taken_back: taken_back.map(|release| release.to_string()),
         by: said.by,
         why: said.why,
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use xds_transport::TypeRules;
 use xds_transport::wire::Node;
 use xdstp_cache::TypeUrl;
-use xdstp_client::federation::{Held, Origin, Scope};
+use xdstp_client::federation::{Held, Origin, Scope, Unreadable};
 use xdstp_client::state::Store;
 use xdstp_uri::ResourceName;
 
@@ -40,6 +40,7 @@ mod served_types;
 mod showing;
 mod tally;
 mod turn;
+mod unreadable;
 
 pub use checking::Checked;
 pub(crate) use health::ClientName;
@@ -82,6 +83,8 @@ struct State {
     settling: Settling,
     /// What the origin had when it was looked at last.
     seen: Option<Arc<Vec<Held>>>,
+    /// What could not be read beside that.
+    unreadable: Arc<[Unreadable]>,
     /// Something may be lacking in that.
     may_lack: bool,
     /// What was served when that changed.
@@ -201,6 +204,7 @@ impl Releases {
             stored,
             settling,
             seen: None,
+            unreadable: Arc::default(),
             may_lack: false,
             named: (None, None),
             shown: None,
@@ -423,10 +427,14 @@ impl Releases {
                 state.contents.insert(to, Arc::new(content));
             }
             let _ = self.awaits_newer(state, now);
+            // Clients do not wait for a store that hangs.
+            let is_left_alone = order.act.takes_back() && self.turns.are_shared() && state.turn.is_resting(now);
+            state.stored.leave_alone(is_left_alone);
             let applied = match mark {
                 Some(mark) => state.stored.apply_at(order, mark, &self.rollout.stages),
                 None => state.stored.apply(order, &self.rollout.stages),
             };
+            state.stored.leave_alone(false);
             (applied?, state.stored.mark())
         };
         self.keep_waiting();

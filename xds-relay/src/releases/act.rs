@@ -100,6 +100,16 @@ pub enum Act {
     TakeOver,
 }
 
+impl Act {
+    /// Whether it only takes something back: that is done though nobody else can be told.
+    pub(crate) fn takes_back(&self) -> bool {
+        match self {
+            Self::Freeze | Self::Rollback { .. } | Self::Hold | Self::Halt { .. } => true,
+            Self::Publish { .. } | Self::Advance { .. } | Self::Stage { .. } | Self::Unfreeze | Self::TakeOver => false,
+        }
+    }
+}
+
 /// What becomes of a candidate with which all is not well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -88,6 +88,8 @@ pub struct Stored {
     has_gone_back: bool,
     /// Others may know more than what was put back: what is done counts as theirs does, and waits.
     awaits_newer: bool,
+    /// It did not answer just now: what takes something back does not wait for it.
+    is_left_alone: bool,
     /// The store did not answer yet: what holds is what was known last, and once the store is read that counts for nothing.
     is_recalled: bool,
     /// The same with what was done while the store was away.
@@ -166,6 +168,7 @@ impl Stored {
             there: None,
             has_gone_back: false,
             awaits_newer: false,
+            is_left_alone: false,
             is_recalled: false,
             control: Control::default(),
             unsaved: Vec::new(),

@@ -71,4 +71,5 @@ mod tree_groups;
 mod trees;
 mod two_scopes;
 mod uncached;
+mod unreadable;
 mod versions;

@@ -29,6 +29,33 @@ fn what_was_ordered_before_the_store_answers_holds_when_it_does() {
     }
 }
 
+/// One that hangs takes its time to say no, and clients would wait for it.
+#[test]
+fn what_takes_back_asks_nothing_of_a_store_that_did_not_answer_just_now() {
+    for act in [Act::Rollback { to: None }, Act::Freeze, Act::Hold] {
+        let mut relays = staged();
+        let publisher = relays.publisher();
+        let client = relays.node(publisher, "canary", "canary");
+        relays.cut_off(publisher, true);
+        // It has something to say, and finds out.
+        relays.set(&["a@3", "b@1"]);
+        relays.advance(3);
+        relays.cut_off(publisher, false);
+        let applied = relays.apply(publisher, act.clone()).unwrap();
+        assert!(!applied.is_kept, "{act:?}: it would have been asked");
+        if act != Act::Hold {
+            assert_eq!(relays.held([client]), ["a@1 b@1"], "{act:?}");
+        }
+        // What does not take back waits for nothing.
+        let unfrozen = relays.apply(publisher, Act::Unfreeze);
+        assert!(unfrozen.is_err() || unfrozen.unwrap().is_kept, "{act:?}");
+        relays.advance(10);
+        assert_eq!(relays.control(0), relays.control(1), "{act:?}");
+        let count = relays.world.relays[publisher].core.gauges().releases["old-style"].unsaved;
+        assert_eq!(count, 0, "{act:?}");
+    }
+}
+
 #[test]
 fn what_was_ordered_while_the_store_is_away_holds_over_a_restart() {
     let mut relays = staged();

@@ -115,6 +115,8 @@ async fn what_is_ordered_is_done_kept_and_told_with_who_and_why() {
     assert!(entries.iter().all(|entry| entry.by == user.by && entry.why == "a test" && entry.release.is_some()));
     assert_eq!(more, 4, "taken over, promoted, frozen, waits");
     assert_eq!((&entries[0].release, entries[0].number), (&stable, 7));
+    let taken_back: Vec<_> = entries.iter().map(|entry| entry.taken_back.clone()).collect();
+    assert_eq!(taken_back, [Some(rolled_back.refused[0].clone()), None, None, None], "what was stable");
 }
 
 #[tokio::test]

@@ -48,6 +48,10 @@ impl Args {
 }
 
 fn row(entry: &AuditEntry, now: u64) -> [String; 6] {
-    let AuditEntry { scope, at, done, release, by, why, .. } = entry;
-    [ago(*at, now), scope.clone(), done.clone(), release.clone().unwrap_or_default(), by.clone(), why.clone()]
+    let AuditEntry { scope, at, done, release, taken_back, by, why, .. } = entry;
+    let release = release.clone().unwrap_or_default();
+    // What was taken back, and what is served since.
+    let about =
+        taken_back.as_ref().map_or_else(|| release.clone(), |taken_back| format!("{taken_back}, for {release}"));
+    [ago(*at, now), scope.clone(), done.clone(), about, by.clone(), why.clone()]
 }

@@ -14,7 +14,7 @@ use crate::ask::Verdict;
 use crate::show::visible;
 
 /// Say of each scope that has releases what is stable, which release is under way and how far, and what is kept: exits with 1 if
-/// one halted, or there is no such scope
+/// one halted, nothing is released of a scope yet, or there is no such scope
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Of this scope only: xdstp://AUTHORITY, or old-style
@@ -43,9 +43,11 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
             text(out, scope, millis(SystemTime::now()))
         })?,
     }
-    let has_halted =
-        |scope: &ReleasedScope| scope.candidate.as_ref().is_some_and(|of| of.state == CandidateState::Halted);
-    Ok(if scopes.iter().any(has_halted) { Verdict::Wrong } else { Verdict::There })
+    let is_wrong = |scope: &ReleasedScope| {
+        let has_halted = scope.candidate.as_ref().is_some_and(|of| of.state == CandidateState::Halted);
+        has_halted || scope.stable.is_none()
+    };
+    Ok(if scopes.iter().any(is_wrong) { Verdict::Wrong } else { Verdict::There })
 }
 
 fn text(out: &mut impl Write, scope: &ReleasedScope, now: u64) -> io::Result<()> {

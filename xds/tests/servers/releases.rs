@@ -18,12 +18,16 @@ struct Running {
 
 impl Running {
     fn start(more: &str) -> Self {
+        Self::settling("0s", more)
+    }
+
+    fn settling(settle: &str, more: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("files")).unwrap();
         write(directory.path(), &[("a", 1)]);
         let config = format!(
             "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\norigins: [{{ name: files, files: files }}]\nstate: {{ path: state }}\n\
-             rollout: [{{ scope: old-style, settle: 0s, stages: [{{ percent: 1, hold: 1h }}, {{ percent: 2, hold: 1h }}] }}]\n\
+             rollout: [{{ scope: old-style, settle: {settle}, stages: [{{ percent: 1, hold: 1h }}, {{ percent: 2, hold: 1h }}] }}]\n\
              {more}\n"
         );
         let file = directory.path().join("relay.yaml");
@@ -143,6 +147,17 @@ fn releases_are_compared_frozen_taken_back_and_waited_for_and_it_is_known_by_who
     assert_eq!((&entries[0]["why"], &entries[0]["release"]), (&json!("a test"), &json!(stable)));
     let text = relay.told(&["audit"]);
     assert!(text.out.starts_with("WHEN") && text.out.contains("frozen"), "{}", text.out);
+    let taken_back = format!("{many}, for {stable}");
+    assert!(text.out.contains(&taken_back), "{}: {taken_back}", text.out);
+}
+
+#[test]
+fn that_nothing_is_released_yet_is_said_and_is_no_success() {
+    let relay = Running::settling("1h", "");
+    let releases = relay.told(&["releases"]);
+    assert!(releases.out.contains("no release yet: nothing is served\n"), "{}", releases.out);
+    assert_eq!((releases.code, &*releases.err), (1, ""));
+    assert_eq!(relay.told(&["releases", "-o", "json"]).code, 1);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use xdstp_uri::ResourceName;
 
 use super::{BATCH, Scope};
 use crate::federation::changes::Changes;
+use crate::federation::origin::Unreadable;
 
 /// What is wrong with resources, by type.
 type Refused = BTreeMap<TypeUrl, Vec<(ResourceName, ResourceError)>>;
@@ -19,8 +20,20 @@ impl Scope {
     /// Where it is for one program, that reads what is new: what it refuses, its watches hear of, and what was there before of such
     /// a name stays.
     pub fn replace(&self, resources: &[(TypeUrl, ResourceName, Resource<Frame>)], now: Instant) {
+        self.replace_but(resources, &[], now);
+    }
+
+    /// The same, but that of some names it is not known whether they are there: nobody is told that they are gone, or is sent a full
+    /// state without them who may hold them, and what there was of them stays.
+    pub fn replace_but(
+        &self,
+        resources: &[(TypeUrl, ResourceName, Resource<Frame>)],
+        unreadable: &[Unreadable],
+        now: Instant,
+    ) {
         let mut gone = self.held();
-        for (type_url, name, _) in resources {
+        let there = resources.iter().map(|(type_url, name, _)| (type_url, name));
+        for (type_url, name) in there.chain(unreadable.iter().map(|of| (&of.type_url, &of.name))) {
             if let Some(names) = gone.get_mut(type_url) {
                 names.remove(name);
             }
@@ -28,6 +41,8 @@ impl Scope {
         // What fills it as it begins to be used may be from long ago.
         let heard = self.lock().filled_at.map(|_| now);
         let refused = self.put(resources, heard, now);
+        // Before anything is told to be gone, or is known to be.
+        self.leave_unknown(unreadable, heard, now);
         for (type_url, names) in gone {
             self.store(&type_url, Changes { removed: names.into_iter().collect(), ..Changes::default() }, now);
         }
@@ -127,12 +142,27 @@ impl Scope {
         self.refuse([(type_url.clone(), refused)].into(), at);
     }
 
-    /// The names of which there is something, and those that something is wrong with.
+    /// These are known to be neither there nor gone.
+    fn leave_unknown(&self, unreadable: &[Unreadable], heard: Option<Instant>, now: Instant) {
+        for batch in unreadable.chunks(BATCH) {
+            self.change(heard, |state| {
+                let mut edit = state.cache.edit(now);
+                for Unreadable { type_url, name, reason } in batch {
+                    let error = ResourceError::new(ResourceError::INVALID_ARGUMENT, reason.clone());
+                    edit.fail(type_url, name, error.found_by(Cause::Unreadable));
+                }
+                edit.finish()
+            });
+        }
+    }
+
+    /// The names of which there is something, or may be, and those that something is wrong with.
     fn held(&self) -> BTreeMap<TypeUrl, BTreeSet<ResourceName>> {
         let state = self.lock();
         let there = state.cache.resources().filter(|stored| stored.resource.is_some());
         let there = there.map(|stored| (stored.type_url, stored.name));
-        let wrong = state.cache.errors().map(|(type_url, name, _)| (type_url, name)).filter(|_| self.is_watched());
+        let wrong = state.cache.errors().filter(|(.., error)| self.is_watched() || error.cause == Cause::Unreadable);
+        let wrong = wrong.map(|(type_url, name, _)| (type_url, name));
         let mut held: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for (type_url, name) in there.chain(wrong) {
             held.entry(type_url.clone()).or_default().insert(name.clone());

@@ -29,7 +29,10 @@ pub(super) async fn page(State(pages): State<Pages>, asked: Asked<AuditQuery>) -
 }
 
 fn row(entry: &AuditEntry) -> [Markup; 6] {
-    let AuditEntry { scope, at: when, done, release: about, by, why, .. } = entry;
-    let about = html! { @if let Some(about) = about { (release(about)) } };
+    let AuditEntry { scope, at: when, done, release: about, taken_back, by, why, .. } = entry;
+    let about = html! {
+        @if let Some(taken_back) = taken_back { (release(taken_back)) ", for " }
+        @if let Some(about) = about { (release(about)) }
+    };
     [at(*when), said(scope), html! { (done) }, about, said(by), said(why)]
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use xdstp_client::federation::Held;
+use xdstp_client::federation::{Held, Unreadable};
 
 use super::TYPES;
 use crate::keyed_origin::{Standing, Told};
@@ -78,7 +78,7 @@ impl Seen {
 }
 
 impl Told for Seen {
-    fn content(&mut self, held: Vec<Held>) {
+    fn content(&mut self, held: Vec<Held>, _: Vec<Unreadable>) {
         let all = &mut *lock(&self.0);
         let served = Self::clusters(&held);
         let is_there = |name: &str| served.iter().any(|(other, _)| other == name);

@@ -97,22 +97,33 @@ impl Releases {
         wall: SystemTime,
     ) -> Result<(), StoredError> {
         let Some(content) = self.origin.content().filter(|_| self.origin.ready().is_ok()) else { return Ok(()) };
+        let unreadable = self.origin.unreadable();
+        if self.origin.content().is_none_or(|since| !Arc::ptr_eq(&since, &content)) {
+            // It changed just now: one may be of the content before, or after.
+            return Ok(());
+        }
         if state.seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &content)) {
             let may_lack = self.followed.as_ref().is_some_and(|followed| followed.may_lack(&content));
             let is_as_good = std::mem::replace(&mut state.may_lack, may_lack) == may_lack;
             // What is in no release changes all the time.
-            if !(is_as_good && state.seen.as_ref().is_some_and(|seen| self.releases_the_same(seen, &content))) {
+            let leaves_the_same = self.leaves_the_same(&state.unreadable, &unreadable);
+            if !(is_as_good
+                && leaves_the_same
+                && state.seen.as_ref().is_some_and(|seen| self.releases_the_same(seen, &content)))
+            {
                 state.settling.changed(now);
                 state.turn.is_inherited = false;
                 state.named = named(&state.stored);
             }
-            state.seen = Some(content.clone());
+            (state.seen, state.unreadable) = (Some(content.clone()), unreadable);
         }
         // Who has the turn later takes what is there then, and has been for long.
         if !is_publisher || !state.settling.handle_timeout(now) {
             return Ok(());
         }
-        let taken = self.take(state, &content, now, wall);
+        let unreadable = state.unreadable.clone();
+        let completed = self.completed(state, &content, &unreadable);
+        let taken = completed.and_then(|content| self.take(state, &content, now, wall));
         if taken.is_err() {
             // It is as new the next time.
             state.settling.changed(now);

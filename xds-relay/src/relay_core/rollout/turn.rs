@@ -137,8 +137,9 @@ impl Releases {
     /// Whether this relay publishes: it does if no other one does, and its origin says something. If that of none does, one of them goes
     /// on with what is released.
     pub(super) fn has_turn(&self, state: &mut State, now: Instant, wall: SystemTime) -> Result<bool, StoredError> {
+        let has_content = || self.origin.ready().is_ok() && self.origin.content().is_some();
+        let is_ready = !self.turns.are_shared() || has_content() && self.can_complete(state);
         let my = &mut state.turn;
-        let is_ready = !self.turns.are_shared() || self.origin.ready().is_ok() && self.origin.content().is_some();
         let since = if is_ready { None } else { Some(*my.unready_since.get_or_insert(now)) };
         my.unready_since = since;
         // Whoever takes it begins the stage anew.

@@ -37,7 +37,16 @@ impl Stored {
         if self.is_recalled {
             return Err(StoreError::Away("it was not read since this relay began".to_owned()).into());
         }
+        self.may_ask()?;
         if self.went_back || self.awaits_newer { Err(StoredError::PutBack) } else { Ok(()) }
+    }
+
+    /// Why nothing is asked of the store, if nothing is.
+    pub(super) fn may_ask(&self) -> Result<(), StoredError> {
+        match self.is_left_alone {
+            true => Err(StoreError::Away("it did not answer just now".to_owned()).into()),
+            false => Ok(()),
+        }
     }
 
     /// What was ordered before this relay began, and may not be in the store: it holds, and the store is told.
@@ -60,6 +69,7 @@ impl Stored {
         if self.is_recalled || !self.is_unsure {
             return Ok(());
         }
+        self.may_ask()?;
         if !self.unsaved.is_empty() {
             let log = self.log()?;
             self.unsaved.retain(|Waiting { order, .. }| !log.iter().any(|entry| entry.is_of(order)));

@@ -46,6 +46,16 @@ pub enum StoredError {
         /// Its name.
         name: String,
     },
+    /// The origin has something that cannot be read, and what is stable has nothing in its place: a release without it would take it away.
+    #[error("{name} ({type_url}) cannot be read, and what is stable does not have it: {reason}")]
+    Unreadable {
+        /// Its type.
+        type_url: String,
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// Others changed the control value again and again; what is ordered may be ordered again.
     #[error("others change the releases of this scope at the same time")]
     Contended,

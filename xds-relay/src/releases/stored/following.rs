@@ -67,6 +67,11 @@ impl Stored {
         self.awaits_newer = awaits;
     }
 
+    /// The store did not answer just now: nothing is asked of it while that is so, and what takes something back waits for it.
+    pub(crate) fn leave_alone(&mut self, is_left_alone: bool) {
+        self.is_left_alone = is_left_alone;
+    }
+
     /// Has the store know again what is known here, beside what was [ordered](Self::merged) there since: whatever it names is to be
     /// [there](Self::put_back) before. What became of what was ordered there is to be told.
     ///

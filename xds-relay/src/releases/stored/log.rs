@@ -30,6 +30,9 @@ struct EntryRecord {
     /// The release that it is about.
     #[prost(bytes = "vec", optional, tag = "4")]
     release: Option<Vec<u8>>,
+    /// The release that was taken back for that one; earlier versions did not say it.
+    #[prost(bytes = "vec", optional, tag = "5")]
+    taken_back: Option<Vec<u8>>,
 }
 
 /// Something that was done.
@@ -44,6 +47,8 @@ pub struct Logged {
     pub what: String,
     /// The release that it is about.
     pub release: Option<Release>,
+    /// The release that people had taken back for that one, which is served since.
+    pub taken_back: Option<Release>,
 }
 
 impl Logged {
@@ -75,11 +80,14 @@ impl Stored {
             Act::Rollback { .. } => control.stable,
             _ => control.candidate.as_ref().map(|candidate| candidate.release).or(control.stable),
         };
+        let is_rollback = matches!(order.act, Act::Rollback { .. });
+        let taken_back = control.refused.last().filter(|_| is_rollback && transition == Transition::RolledBack);
         let record = EntryRecord {
             number,
             said: Some(SaidRecord::of(&order.said())),
             what: transition.to_string(),
             release: about.map(|release| release.as_bytes().to_vec()),
+            taken_back: taken_back.map(|release| release.as_bytes().to_vec()),
         };
         let key = self.keys.entry(millis_of(order.at), number);
         let value = seal(&key, &record);
@@ -103,6 +111,7 @@ impl Stored {
 /// None of what is damaged.
 pub(super) fn logged(key: &str, value: &[u8]) -> Option<Logged> {
     let record: EntryRecord = unseal(key, value).ok()?;
-    let release = record.release.as_deref().and_then(release);
-    Some(Logged { number: record.number, said: record.said?.said(), what: record.what, release })
+    let [about, taken_back] = [record.release, record.taken_back].map(|named| named.as_deref().and_then(release));
+    let (number, what) = (record.number, record.what);
+    Some(Logged { number, said: record.said?.said(), what, release: about, taken_back })
 }

@@ -159,6 +159,9 @@ impl Stored {
 
     /// Whether others changed the control value since it was read: it is read now. And why that cannot be told, where the store is away.
     fn is_behind(&mut self, stages: &Stages) -> Result<(bool, Option<StoredError>), StoredError> {
+        if let Err(error) = self.may_ask() {
+            return Ok((false, Some(error)));
+        }
         let before = (self.revision, self.is_recalled);
         let away = match self.refresh(stages) {
             Ok(()) => None,
@@ -170,15 +173,11 @@ impl Stored {
     }
 
     fn may_wait(&self, order: &Order, error: &StoredError) -> bool {
-        let takes_back = match order.act {
-            Act::Freeze | Act::Rollback { .. } | Act::Hold | Act::Halt { .. } => true,
-            Act::Publish { .. } | Act::Advance { .. } | Act::Stage { .. } | Act::Unfreeze | Act::TakeOver => false,
-        };
         let is_away = match error {
             StoredError::Store(error) => !matches!(error, StoreError::Fenced),
             other => matches!(other, StoredError::PutBack),
         };
-        takes_back && self.unsaved.len() < UNSAVED && is_away
+        order.act.takes_back() && self.unsaved.len() < UNSAVED && is_away
     }
 
     /// It was: what others did is read.
