@@ -7,10 +7,10 @@ use xdstp_cache::Removals;
 use super::Sotw;
 use crate::Protocol;
 use crate::server::session::odd::name_of;
-use crate::server::session::outgoing::{BUDGET, Outgoing};
+use crate::server::session::outgoing::Outgoing;
 use crate::server::session::reference::Reference;
 use crate::server::source::Source;
-use crate::server::transmit::Transmit;
+use crate::server::transmit::{BUDGET, Transmit};
 
 impl Sotw {
     /// TP3: why something is not sent, when there is nothing else to say: in one response, no name may have both a

@@ -13,13 +13,13 @@ use crate::server::error::ProtocolError;
 use crate::server::session::counts::Counts;
 use crate::server::session::located::{Located, Tell};
 use crate::server::session::odd::{kept, name_of, no_locator};
-use crate::server::session::outgoing::{BUDGET, Outgoing};
+use crate::server::session::outgoing::Outgoing;
 use crate::server::session::reference::Reference;
 use crate::server::session::room::Room;
 use crate::server::session::spelling::Spelling;
 use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
-use crate::server::transmit::Transmit;
+use crate::server::transmit::{BUDGET, Transmit};
 use crate::wire::parameters::{self, Locator};
 use crate::{Dialect, Protocol};
 
