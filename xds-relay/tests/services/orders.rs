@@ -105,7 +105,7 @@ async fn what_is_ordered_is_done_kept_and_told_with_who_and_why() {
     let done = order(directory, "rollback", json!({ "to": stable }), Some(&promoted.mark)).await.unwrap();
     assert_eq!(done.done, "rolled back");
     let rolled_back = told(&relay, |scope| scope.stable == stable).await;
-    assert_eq!((rolled_back.refused, &rolled_back.mark), (vec![promoted.stable.unwrap()], &done.mark));
+    assert_eq!((&rolled_back.refused, &rolled_back.mark), (&vec![promoted.stable.unwrap()], &done.mark));
     assert_eq!(sent(&mut client(&relay, "web").await, None).await, "a");
 
     let (_, audit) = page(&relay, "/api/v1/audit?limit=4").await;

@@ -25,7 +25,7 @@ impl Releases {
         if own.peek().is_none() {
             return Ok(held);
         }
-        let (stable, candidate) = self.named_contents(state)?;
+        let [stable, candidate] = self.named_contents(state)?;
         for of in own {
             let is_of_it = |(type_url, name, _): &&Held| *type_url == of.type_url && *name == of.name;
             let before = held.len();
@@ -64,10 +64,10 @@ impl Releases {
     }
 
     /// What is in what is stable, and in the candidate.
-    fn named_contents(&self, state: &mut State) -> Result<(Option<Arc<Content>>, Option<Arc<Content>>), StoredError> {
+    fn named_contents(&self, state: &mut State) -> Result<[Option<Arc<Content>>; 2], StoredError> {
         let control = state.stored.control();
         let (stable, candidate) = (control.stable(), control.candidate().map(|candidate| candidate.release));
-        Ok((self.named_content(state, stable)?, self.named_content(state, candidate)?))
+        Ok([self.named_content(state, stable)?, self.named_content(state, candidate)?])
     }
 
     fn named_content(&self, state: &mut State, named: Option<Release>) -> Result<Option<Arc<Content>>, StoredError> {

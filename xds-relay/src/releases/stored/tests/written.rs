@@ -4,6 +4,7 @@ use super::*;
 use crate::hex::hex;
 use crate::releases::records::ControlRecord;
 use crate::releases::sealed::{seal, unseal};
+use crate::releases::stored::log::{self, Logged};
 
 fn relay() -> Relay {
     let mut relay = Relay::start(Arc::new(Memory::default()));
@@ -30,6 +31,13 @@ fn what_is_written_is_what_was_written_before() {
     let written = relay.stored.store.list("").unwrap().entries;
     let written: Vec<_> = written.iter().map(|entry| format!("{} {}", entry.key, hex(&entry.value))).collect();
     assert_eq!(written.join("\n"), WRITTEN.trim());
+    // An earlier version did not say what was taken back.
+    let entry = |value: &[u8]| log::logged(ROLLED_BACK, value).unwrap();
+    let log = relay.stored.log().unwrap();
+    let rolled_back = log.iter().find(|entry| entry.number == 5).unwrap();
+    assert!(rolled_back.taken_back.is_some());
+    let before = Logged { taken_back: None, ..rolled_back.clone() };
+    assert_eq!(entry(&bytes_of(ROLLED_BACK_BEFORE)), before);
 }
 
 /// Relays of two versions on one store: the older one goes on with what it knows, and writes nothing over what it cannot read.
@@ -62,6 +70,10 @@ fn a_control_value_of_a_later_format_leaves_who_hears_it_as_it_is() {
     assert_eq!(relay.stored.bad_control(), None);
 }
 
+const ROLLED_BACK: &str =
+    "xds-relay/releases/v1/640c99e6b57fa5e9d2702e35bbf7a658/log/0000000001000000-0000000000000005";
+const ROLLED_BACK_BEFORE: &str = "080512120a03616e6e12076265636175736518c0843d1a0b726f6c6c6564206261636b22104bbead43a4afcdb4ae020f6d4280991ac4dd21cbc5261180";
+
 const WRITTEN: &str = "
 xds-relay/releases/v1/640c99e6b57fa5e9d2702e35bbf7a658/body/c265ace9f211e830cfa579becc4088a9085075a396cfb70c6729cb1ae2987d0c/0000 0a33747970652e676f6f676c65617069732e636f6d2f656e766f792e636f6e6669672e636c75737465722e76332e436c7573746572120102
 xds-relay/releases/v1/640c99e6b57fa5e9d2702e35bbf7a658/body/dbfad38a9266ebfce183a38217f06ae5c4fa793988d8d6a54a2d42549eb10cce/0000 0a33747970652e676f6f676c65617069732e636f6d2f656e766f792e636f6e6669672e636c75737465722e76332e436c7573746572120101
@@ -71,7 +83,7 @@ xds-relay/releases/v1/640c99e6b57fa5e9d2702e35bbf7a658/log/0000000001000000-0000
 xds-relay/releases/v1/640c99e6b57fa5e9d2702e35bbf7a658/log/0000000001000000-0000000000000002 080212250a1672656c6179203030303030303030303030303030303112076265636175736518c0843d1a066f70656e65642210dd0b7fd0e6e96efa79884d1eb8650709d4ba1c8bcb83f91c
 xds-relay/releases/v1/640c99e6b57fa5e9d2702e35bbf7a658/log/0000000001000000-0000000000000003 080312120a03616e6e12076265636175736518c0843d1a0468656c642210dd0b7fd0e6e96efa79884d1eb8650709ff87331cbc0659a2
 xds-relay/releases/v1/640c99e6b57fa5e9d2702e35bbf7a658/log/0000000001000000-0000000000000004 080412120a03616e6e12076265636175736518c0843d1a0666726f7a656e2210dd0b7fd0e6e96efa79884d1eb86507091434c0bf187fe9c5
-xds-relay/releases/v1/640c99e6b57fa5e9d2702e35bbf7a658/log/0000000001000000-0000000000000005 080512120a03616e6e12076265636175736518c0843d1a0b726f6c6c6564206261636b22104bbead43a4afcdb4ae020f6d4280991ac4dd21cbc5261180
+xds-relay/releases/v1/640c99e6b57fa5e9d2702e35bbf7a658/log/0000000001000000-0000000000000005 080512120a03616e6e12076265636175736518c0843d1a0b726f6c6c6564206261636b22104bbead43a4afcdb4ae020f6d4280991a2a10dd0b7fd0e6e96efa79884d1eb8650709b8e4798b524979b5
 xds-relay/releases/v1/640c99e6b57fa5e9d2702e35bbf7a658/log/0000000001000000-0000000000000006 080612250a1672656c6179203030303030303030303030303030303112076265636175736518c0843d1a096e6f742074616b656e2210dd0b7fd0e6e96efa79884d1eb86507096fc1df6ef7d874ef
 xds-relay/releases/v1/640c99e6b57fa5e9d2702e35bbf7a658/part/6bfba8f389dab1f743b2012b83bf43e1783f4743ca693bedfd1d3ad69659bd5c 0a620a33747970652e676f6f676c65617069732e636f6d2f656e766f792e636f6e6669672e636c75737465722e76332e436c757374657212066e616d652d312201313a20c265ace9f211e830cfa579becc4088a9085075a396cfb70c6729cb1ae2987d0c
 xds-relay/releases/v1/640c99e6b57fa5e9d2702e35bbf7a658/part/ab1f3af376958848bc59bd05677b7a6b305aa0c07db18e33dd69ee5a9dfce64f 0a620a33747970652e676f6f676c65617069732e636f6d2f656e766f792e636f6e6669672e636c75737465722e76332e436c757374657212066e616d652d312201313a20dbfad38a9266ebfce183a38217f06ae5c4fa793988d8d6a54a2d42549eb10cce
