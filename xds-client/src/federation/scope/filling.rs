@@ -171,7 +171,7 @@ impl Scope {
     }
 
     /// What is refused of that is returned.
-    pub(in crate::federation) fn put(
+    pub(crate) fn put(
         &self,
         resources: &[(TypeUrl, ResourceName, Resource<Frame>)],
         heard: Option<Instant>,
