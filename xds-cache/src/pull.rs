@@ -166,7 +166,7 @@ impl<V> Cache<V> {
         // It may have passed an error that is newer than the state.
         let of = &mut self.subscribers[link];
         of.set_cursor(seq.max(of.cursor()));
-        self.rechain(link, Chain::Clean);
+        self.rechain(link, Target::Slot(at), Chain::Clean);
         if passed >= seq {
             return ControlFlow::Continue(());
         }

@@ -203,7 +203,8 @@ impl<V> Cache<V> {
         }
         // Who waits already keeps the place in the line.
         if self.subscribers[at].chain() != Chain::Work {
-            self.rechain(at, Chain::Work);
+            let target = self.subscribers.target(at);
+            self.rechain(at, target, Chain::Work);
         }
     }
 

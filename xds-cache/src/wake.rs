@@ -53,9 +53,10 @@ impl<V> Cache<V> {
         self.store.watchers_mut(target).clean = clean;
     }
 
-    /// Moves a link to another chain.
-    pub(crate) fn rechain(&mut self, at: LinkKey, chain: Chain) {
-        let clean = &mut self.store.watchers_mut(self.subscribers.target(at)).clean;
+    /// Moves a link to a target to another chain.
+    #[inline]
+    pub(crate) fn rechain(&mut self, at: LinkKey, target: Target, chain: Chain) {
+        let clean = &mut self.store.watchers_mut(target).clean;
         self.subscribers.unchain(clean, at);
         self.subscribers.push(clean, at, chain);
     }
@@ -77,7 +78,7 @@ impl<V> Cache<V> {
             let is_news = subscriber.owed.gone(name.clone()) && is_clean;
             woken.extend(Some(id).filter(|_| is_news && !subscriber.has_changes()));
             if is_news {
-                self.rechain(link, Chain::Work);
+                self.rechain(link, Target::List(list), Chain::Work);
             }
         }
     }

@@ -7,7 +7,7 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::change_set::{Pull, Pulled};
 use crate::id::SubscriberId;
-use crate::keys::{LinkKey, ListKey, SlotKey, WalkKey};
+use crate::keys::{LinkKey, ListKey, SlotKey, Target, WalkKey};
 use crate::moments::Seq;
 use crate::store::Answer;
 use crate::subscribers::{Chain, Debt, Link, Subscriber, Walk};
@@ -44,12 +44,12 @@ impl<V> Cache<V> {
         pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let cursor = self.subscribers[link].cursor();
-        let Some((list, walk)) = self.subscribers.to_list(link) else { return ControlFlow::Continue(()) };
-        let Walk { at: hint, answered, .. } = self.subscribers[walk];
+        let of = &self.subscribers[link];
+        let (cursor, Some(walk)) = (of.cursor(), of.walk()) else { return ControlFlow::Continue(()) };
+        let Walk { list, at: hint, answered, .. } = self.subscribers[walk];
         let mut next = self.store.first_after(list, cursor, hint);
         let Subscriber { links, owed, .. } = &self.subscribers[id];
-        let (several, brought) = (links.as_slice().len() > 1, owed.owes_any(Debt::Comparison));
+        let (several, brought) = (links.may_be_several(), owed.owes_any(Debt::Comparison));
         let mut visited = ControlFlow::Continue(());
         while let Some(at) = next {
             let seq = self.store[at].seq;
@@ -71,15 +71,15 @@ impl<V> Cache<V> {
             }
             if put.is_break() {
                 // The others come first now.
-                self.rechain(link, Chain::Work);
+                self.rechain(link, Target::List(list), Chain::Work);
                 return put;
             }
         }
         if self.end_walk(id, link, (list, walk), brought, pulled).is_break() {
-            self.rechain(link, Chain::Work);
+            self.rechain(link, Target::List(list), Chain::Work);
             return ControlFlow::Break(());
         }
-        self.rechain(link, Chain::Clean);
+        self.rechain(link, Target::List(list), Chain::Clean);
         visited
     }
 

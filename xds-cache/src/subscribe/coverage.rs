@@ -68,7 +68,7 @@ impl<V> Cache<V> {
     /// The subscriber's other links that are sent this slot before `list` is walked: the name itself, its aliases,
     /// and its glob when `list` is the wildcard (rule 103).
     pub(crate) fn narrower(&self, id: SubscriberId, at: SlotKey, list: ListKey) -> impl Iterator<Item = LinkKey> {
-        let several = self.subscribers[id].links.as_slice().len() > 1;
+        let several = self.subscribers[id].links.may_be_several();
         let by_glob = move || {
             let glob = self.store[at].directory();
             glob.filter(|glob| *glob != list).and_then(|glob| self.subscribers.link_of(id, Target::List(glob)))

@@ -32,6 +32,12 @@ impl Links {
         self.all.get(left as usize..end).unwrap_or_default()
     }
 
+    /// Whether there may be more than one.
+    #[inline]
+    pub(crate) fn may_be_several(&self) -> bool {
+        self.all.len() > 1
+    }
+
     #[inline]
     pub(crate) fn find(&self, target: Target, by: Targets<'_>) -> Option<LinkKey> {
         let (gone, _) = self.closing.unwrap_or_default();
