@@ -189,6 +189,17 @@ impl<V> Store<V> {
         }
     }
 
+    /// The same of one type.
+    pub(crate) fn lose_answers_of(&mut self, type_url: &TypeUrl) {
+        let Some(type_key) = self.type_keys.get(type_url) else { return };
+        // Of all types: that something went before this is not told of any, which is to err on the safe side.
+        self.lost = self.seq;
+        let lists = self.lists.values_mut().filter(|list| list.type_key == *type_key);
+        for list in lists.filter(|list| list.answer == Answer::Complete) {
+            list.answer = Answer::Stale;
+        }
+    }
+
     /// What a new list starts from: all that is in an authoritative cache is all there is.
     fn first_answer(&self) -> Answer {
         if self.has_all() { Answer::Complete } else { Answer::None }

@@ -9,7 +9,7 @@ use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use xds_transport::client::{Changed, Command, Update, Verdict};
 use xds_transport::{Frame, Rejected, TypeRules, wire};
-use xdstp_cache::{Resource, Selector, TypeUrl};
+use xdstp_cache::{Resource, ResourceError, Selector, TypeUrl};
 use xdstp_client::federation::{Dial, Dialed, Position, is_marker};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
@@ -262,6 +262,11 @@ impl Consumer for Reading {
         }
         self.stream.hears(now, &connection);
         self.consumer.connection(now, connection);
+    }
+
+    /// [Never](crate::config::InvalidConfig): what is followed comes on one stream.
+    fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError) {
+        self.consumer.type_ended(now, type_url, error);
     }
 
     fn another_server(&mut self, now: Instant) {

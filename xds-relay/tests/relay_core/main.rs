@@ -38,6 +38,7 @@ mod order;
 mod outage;
 mod parameter_histories;
 mod parameters;
+mod per_type;
 mod pieces;
 mod proposal_draft;
 mod proposal_forms;

@@ -34,6 +34,7 @@ mod loops;
 #[cfg(unix)]
 mod orders;
 mod pages;
+mod per_type;
 mod refused;
 mod refused_wildcard;
 mod releases;

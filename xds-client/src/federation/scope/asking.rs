@@ -29,8 +29,12 @@ impl Scope {
         if self.leads() != leads {
             return self.take_left((leads, server), tell);
         }
-        let there = connected || self.lock().is_there(connected);
-        let looks = self.look_back(now, there);
+        let (there, all_there) = {
+            let state = self.lock();
+            let there = connected || state.is_there(connected);
+            (there, there && state.paused.is_empty())
+        };
+        let looks = self.look_back(now, all_there);
         let (mut commands, mut told) = (Vec::new(), true);
         let more =
             self.lock().take_asks(now, (server, self.slice), there, self.room.as_deref(), &mut commands, &mut told);
@@ -95,6 +99,9 @@ impl Scope {
     pub(crate) fn begin_stream(&self, server: usize, now: Instant) {
         let mut state = self.lock();
         state.connects(server);
+        if state.loses(server) {
+            state.paused.clear();
+        }
         let State { cache, demand: Some(demand), .. } = &mut *state else { return };
         let over = demand.forgo(now, |(type_url, interest)| cache.holds_any(type_url, interest));
         state.evict(over, now);
@@ -114,6 +121,35 @@ impl Scope {
         // What it said counts, while that is known to be complete.
         self.lost(now);
         self.lock().cache.origin_lost();
+    }
+
+    /// The stream of one type is over, and the next one is asked again for the fate of what clients brought along of it.
+    pub(crate) fn type_lost(&self, server: usize, type_url: &TypeUrl) {
+        {
+            let mut state = self.lock();
+            let loses = state.loses(server);
+            let State { cache, demand: Some(demand), paused, .. } = &mut *state else { return };
+            let wanted = || demand.wanted().iter().filter(|(of, _)| of == type_url);
+            let (is_wanted, is_collected) =
+                (wanted().next().is_some(), wanted().any(|(_, interest)| interest.is_collection()));
+            if let Some(telling) = demand.telling_mut(server).filter(|_| is_collected) {
+                telling.brought.insert(type_url.clone());
+            }
+            if loses && is_wanted {
+                cache.type_lost(type_url);
+                paused.insert(type_url.clone());
+            }
+        }
+        // The first request of the next stream says that.
+        self.ask();
+    }
+
+    /// The origin says something of a type: what lingers of it lingers no longer than of others.
+    pub(crate) fn speaks_again(&self, type_url: &TypeUrl) {
+        let was_paused = self.lock().paused.remove(type_url);
+        if was_paused {
+            self.ask();
+        }
     }
 
     /// Whether a resource is asked for here, by its name, a glob, or one of its aliases: also where nobody wants it any more
@@ -142,11 +178,11 @@ impl State {
         commands: &mut Vec<Command>,
         others_told: &mut bool,
     ) -> bool {
-        let Self { cache, demand: Some(demand), .. } = self else { return false };
+        let Self { cache, demand: Some(demand), paused, .. } = self else { return false };
         if self.opening > 0 && !demand.is_telling(server) && now < *self.asks_at.get_or_insert(now + OPENING) {
             return false;
         }
-        let (over, expires) = demand.expire(now, most, connected, |wish| can_be_served(cache, wish));
+        let (over, expires) = demand.expire(now, most, (connected, paused), |wish| can_be_served(cache, wish));
         *others_told = over.is_empty() || !demand.asks_several();
         self.evict(over, now);
         let Self { demand: Some(demand), several, .. } = self else { return false };

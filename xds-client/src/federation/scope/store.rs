@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use xdstp_cache::{TypeUrl, Woken};
+use xdstp_cache::{Cause, TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
 use super::batch::{Batch, Pending};
@@ -17,7 +17,7 @@ impl Scope {
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) -> Restated {
         let (mut restated, mut bereft, mut over) = (Restated::default(), BTreeSet::new(), false);
         self.recall_deleted(type_url, &changes, now);
-        let Some(changes) = self.heeded(type_url, changes) else { return restated };
+        let Some(changes) = self.spoken(type_url, changes) else { return restated };
         let Changes {
             server,
             leads,
@@ -75,6 +75,15 @@ impl Scope {
         restated
     }
 
+    /// What of that counts; and that its type is spoken of again, if that is a word of the server.
+    fn spoken(&self, type_url: &TypeUrl, changes: Changes) -> Option<Changes> {
+        let changes = self.heeded(type_url, changes)?;
+        if !changes.unsaid {
+            self.speaks_again(type_url);
+        }
+        Some(changes)
+    }
+
     /// What of that counts, which this server says; none if none does.
     fn heeded(&self, type_url: &TypeUrl, mut changes: Changes) -> Option<Changes> {
         let state = &mut self.lock();
@@ -98,8 +107,12 @@ impl Scope {
         }
         state.part(type_url, &changes);
         let Changes { changed, removed, errors, .. } = &changes;
-        let names = changed.iter().map(|changed| &changed.name).chain(removed);
-        state.hears(type_url, names.chain(errors.iter().map(|(name, _)| name)));
+        // Of what it could not be asked for it said nothing.
+        let errors = errors.iter().filter(|(_, error)| error.cause != Cause::Unasked).map(|(name, _)| name);
+        let mut names = changed.iter().map(|changed| &changed.name).chain(removed).chain(errors).peekable();
+        if !changes.unsaid || names.peek().is_some() {
+            state.hears(type_url, names);
+        }
         Some(changes)
     }
 
