@@ -34,8 +34,8 @@ pub enum Cause {
     Refused(Version),
     /// The origin did not say anything of it in time.
     Silence,
-    /// The origin cannot be asked for it, or not now: it said nothing of it. It is an error to who reads errors, and to nobody else
-    /// that it is not there.
+    /// The origin cannot be asked for it, or not now: it said nothing of it. It is an error to who reads errors, and no answer: to
+    /// nobody it is not there, and a collection is not refused.
     Unasked,
 }
 

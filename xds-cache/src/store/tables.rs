@@ -12,7 +12,7 @@ use crate::keys::{ListKey, SlotKey, Target, TypeKey};
 use crate::moments::{Moments, Seq};
 use crate::options::Options;
 use crate::resource::Resource;
-use crate::resource_error::Failure;
+use crate::resource_error::{Cause, Failure};
 use crate::store::aliases::Aliases;
 use crate::store::departures::Departures;
 use crate::store::idle::Idle;
@@ -216,7 +216,8 @@ impl<V> Store<V> {
             return at;
         }
         let of = &self.types[type_key];
-        let answered = self.has_all() || of.errors.contains_key(name);
+        let answered =
+            self.has_all() || of.errors.get(name).is_some_and(|failure| failure.error.cause != Cause::Unasked);
         let canonical = of.aliases.canonical(name).and_then(|canonical| self.slot_of(type_key, canonical));
         let (state, seq) = match canonical {
             Some(canonical) => (State::Absent, self.slots[canonical].seq),

@@ -39,6 +39,7 @@ mod outage;
 mod parameter_histories;
 mod parameters;
 mod per_type;
+mod per_type_away;
 mod pieces;
 mod proposal_draft;
 mod proposal_forms;

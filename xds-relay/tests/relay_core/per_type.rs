@@ -7,7 +7,7 @@ use xds_transport::wire::DeltaDiscoveryResponse;
 
 use crate::support::*;
 
-const BOTH: [Protocol; 2] = [DELTA, SOTW];
+pub(crate) const BOTH: [Protocol; 2] = [DELTA, SOTW];
 /// After which silence of a delta origin says something.
 const SILENCE: u32 = 16;
 
@@ -19,7 +19,7 @@ fn text(protocol: Protocol) -> String {
 }
 
 /// A relay before an origin that has a Listener, two Clusters, and endpoints.
-fn world(protocol: Protocol) -> World {
+pub(crate) fn world(protocol: Protocol) -> World {
     let mut world = World::empty();
     world.origins.push(Origin::new());
     world.add_relay(&text(protocol), vec![Feeder::Origin(0)]);
@@ -30,7 +30,7 @@ fn world(protocol: Protocol) -> World {
 }
 
 /// Its client, that asks for all of it.
-fn client(world: &mut World, protocol: Protocol) -> usize {
+pub(crate) fn client(world: &mut World, protocol: Protocol) -> usize {
     let client = world.client(protocol, "n");
     for (of, names) in [(LISTENERS, "*"), (CLUSTERS, "*"), (ENDPOINTS, "a")] {
         world.subscribe(client, of, &[names]);
@@ -47,7 +47,7 @@ fn goes_away(world: &mut World, of: &str, code: i32) {
     world.end_type(of, code);
 }
 
-fn is_back(world: &mut World) {
+pub(crate) fn is_back(world: &mut World) {
     world.origins[0].without.clear();
 }
 

@@ -1,0 +1,65 @@
+//! What clients, other relays and what lingers notice of a type that an origin cannot be asked for, or not now.
+
+use prost::Message as _;
+use xds_transport::wire::DeltaDiscoveryResponse;
+
+use crate::per_type::{BOTH, client, is_back, world};
+use crate::support::*;
+
+/// In a full state, what lacks is gone: whether the client held it, or would wait for it.
+#[test]
+fn no_full_state_lacks_what_the_origin_has_no_method_for() {
+    for (protocol, holds) in BOTH.into_iter().flat_map(|of| [(of, true), (of, false)]) {
+        for (of, name) in [(LISTENERS, "l"), (CLUSTERS, "a"), (LISTENERS, "*"), (CLUSTERS, "*")] {
+            let mut world = world(protocol);
+            let before = world.add_relay_before(Feeder::Origin(0), DELTA);
+            let late = world.client_of(before, SOTW, "n");
+            if holds {
+                world.subscribe(late, of, &[name]);
+                world.advance(SECOND);
+            }
+            world.disconnect(late);
+            world.clients[late].chunks.clear();
+            world.origins[0].without.insert(of.into(), 12);
+            let all = client(&mut world, DELTA);
+            world.subscribe(late, of, &[name]);
+            world.connect(late, 0);
+            world.advance(60 * SECOND);
+            let context = format!("{protocol:?} {of} {name} {holds}");
+            assert_eq!(world.clients[late].chunks.len(), 0, "{context}");
+            assert_eq!(world.clients[all].held(of), [""; 0], "{context}");
+            is_back(&mut world);
+            world.advance(60 * SECOND);
+            let there = [(LISTENERS, "l@1"), (CLUSTERS, "a@1"), (CLUSTERS, "b@1")];
+            let there = there.iter().filter(|(its, told)| *its == of && (name == "*" || told.starts_with(name)));
+            assert_eq!(world.clients[late].held(of), there.map(|(_, told)| *told).collect::<Vec<_>>(), "{context}");
+        }
+    }
+}
+
+/// Its clients may hold what this one does not, and it would be the origin's word to it.
+#[test]
+fn a_relay_behind_it_waits_for_what_the_origin_has_no_method_for() {
+    for (protocol, below) in BOTH.into_iter().flat_map(|of| BOTH.map(|below| (of, below))) {
+        let mut world = world(protocol);
+        world.origins[0].without.insert(ENDPOINTS.into(), 12);
+        let reads = client(&mut world, DELTA);
+        world.subscribe(reads, ENDPOINTS, &["new"]);
+        let second = world.add_relay_before(Feeder::Relay(0), below);
+        let client = world.client_of(second, DELTA, "n");
+        for (of, names) in [(LISTENERS, "*"), (CLUSTERS, "*"), (ENDPOINTS, "a")] {
+            world.subscribe(client, of, &[names]);
+        }
+        world.advance(60 * SECOND);
+        assert!(world.told(reads).join(" ").contains("-!new:12"), "{protocol:?}");
+        assert_eq!(world.clients[client].held(CLUSTERS), ["a@1", "b@1"], "{protocol:?} {below:?}");
+        for chunks in &world.clients[client].chunks {
+            let response = DeltaDiscoveryResponse::decode(&*chunks.concat()).unwrap();
+            assert_eq!(response.removed_resources, [""; 0], "{protocol:?} {below:?}");
+            assert_eq!(response.resource_errors.len(), 0, "{protocol:?} {below:?}");
+        }
+        is_back(&mut world);
+        world.advance(60 * SECOND);
+        assert_eq!(world.clients[client].held(ENDPOINTS), ["a@1"], "{protocol:?} {below:?}");
+    }
+}
