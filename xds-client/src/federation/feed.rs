@@ -174,6 +174,7 @@ impl Consumer for Feed {
                 } else {
                     trouble.iter().for_each(|trouble| scope.tell_unreachable(trouble));
                 }
+                scope.pause(seat.key(), &self.paused);
                 let more = scope.take_asks(now, seat.key(), there, &mut |command| {
                     left |= self.note(&command);
                     apply(command);

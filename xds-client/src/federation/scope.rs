@@ -122,7 +122,7 @@ struct State {
     /// Its servers, where there are several.
     several: Option<Box<Several>>,
     of_others: OfOthers,
-    /// Types whose stream ended while others went on, and of which nothing was said since: as if their origin were away.
+    /// Types whose stream ended while others went on, as the stream said last that feeds it: as if their origin were away.
     paused: BTreeSet<TypeUrl>,
     /// When its origin said last what all there is is, if it does.
     filled_at: Option<Instant>,

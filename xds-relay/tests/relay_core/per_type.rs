@@ -42,7 +42,7 @@ pub(crate) fn client(world: &mut World, protocol: Protocol) -> usize {
 }
 
 /// The stream of a type ends, and so does each that is opened anew.
-fn goes_away(world: &mut World, of: &str, code: i32) {
+pub(crate) fn goes_away(world: &mut World, of: &str, code: i32) {
     world.origins[0].without.insert(of.into(), code);
     world.end_type(of, code);
 }

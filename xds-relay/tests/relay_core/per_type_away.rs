@@ -1,10 +1,20 @@
 //! What clients, other relays and what lingers notice of a type that an origin cannot be asked for, or not now.
 
 use prost::Message as _;
+use xds_relay::Config;
 use xds_transport::wire::DeltaDiscoveryResponse;
 
-use crate::per_type::{BOTH, client, is_back, world};
+use crate::per_type::{BOTH, client, goes_away, is_back, world};
 use crate::support::*;
+
+/// What lingered long enough is asked for anew: of what is told at once, the relay kept it.
+fn is_kept(world: &mut World, client: usize, of: &str, name: &str) -> bool {
+    world.origins.iter_mut().for_each(|origin| origin.up = false);
+    world.settle();
+    world.told(client);
+    world.subscribe(client, of, &[name]);
+    !world.told(client).is_empty()
+}
 
 /// In a full state, what lacks is gone: whether the client held it, or would wait for it.
 #[test]
@@ -62,4 +72,32 @@ fn a_relay_behind_it_waits_for_what_the_origin_has_no_method_for() {
         world.advance(60 * SECOND);
         assert_eq!(world.clients[client].held(ENDPOINTS), ["a@1"], "{protocol:?} {below:?}");
     }
+}
+
+/// Whose streams of types end is of no concern any more.
+#[test]
+fn a_type_that_is_away_at_one_origin_is_there_at_the_one_that_its_authority_is_led_to() {
+    let mut world = World::empty();
+    world.origins.extend([Origin::new(), Origin::new()]);
+    let text = |first: &str, second: &str| {
+        let of = "server: '127.0.0.1:1', authorities:";
+        format!(
+            "default_origin: o0\norigins:\n  - {{ name: o0, methods: per_type, {of} {first} }}\n  - {{ name: o1, {of} {second} }}\n"
+        )
+    };
+    world.add_relay(&text("[y]", "[z]"), vec![Feeder::Origin(0), Feeder::Origin(1)]);
+    let [y, z] = ["y", "z"].map(|authority| endpoints(authority, "e"));
+    world.put(0, ENDPOINTS, &y, "1");
+    world.put(1, ENDPOINTS, &z, "1");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    world.subscribe(client, ENDPOINTS, &[&y, &z]);
+    world.advance(40 * SECOND);
+    goes_away(&mut world, ENDPOINTS, 14);
+    world.origins[1].silent = true;
+    world.relays[0].core.lead(&Config::parse("relay.yaml", &text("[]", "[y, z]")).unwrap());
+    world.settle();
+    world.unsubscribe(client, ENDPOINTS, &[&y]);
+    world.advance(3 * LINGER);
+    assert!(!is_kept(&mut world, client, ENDPOINTS, &y));
 }

@@ -34,16 +34,18 @@ impl Feed {
 
     /// It is answered, or the next one lasts.
     pub(super) fn resume_type(&mut self, type_url: &TypeUrl) {
-        if self.paused.remove(type_url).is_some() && self.paused.is_empty() {
+        if self.paused.remove(type_url).is_none() {
+            return;
+        }
+        // Of some of them it may say nothing.
+        self.scopes.all().iter().for_each(|(_, scope)| scope.ask());
+        if self.paused.is_empty() {
             lock(&self.state).hint.take_if(|hint| *hint == PAUSED);
         }
     }
 
     pub(super) fn resume_steady(&mut self, now: Instant) {
         let steady: Vec<_> = self.paused.iter().filter(|(_, at)| **at <= now).map(|(of, _)| of.clone()).collect();
-        for type_url in steady {
-            self.resume_type(&type_url);
-            self.scopes.all().iter().for_each(|(_, scope)| scope.speaks_again(&type_url));
-        }
+        steady.iter().for_each(|type_url| self.resume_type(type_url));
     }
 }

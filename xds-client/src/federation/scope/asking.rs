@@ -99,9 +99,6 @@ impl Scope {
     pub(crate) fn begin_stream(&self, server: usize, now: Instant) {
         let mut state = self.lock();
         state.connects(server);
-        if state.loses(server) {
-            state.paused.clear();
-        }
         let State { cache, demand: Some(demand), .. } = &mut *state else { return };
         let over = demand.forgo(now, |(type_url, interest)| cache.holds_any(type_url, interest));
         state.evict(over, now);
@@ -128,28 +125,30 @@ impl Scope {
         {
             let mut state = self.lock();
             let loses = state.loses(server);
-            let State { cache, demand: Some(demand), paused, .. } = &mut *state else { return };
-            let wanted = || demand.wanted().iter().filter(|(of, _)| of == type_url);
-            let (is_wanted, is_collected) =
-                (wanted().next().is_some(), wanted().any(|(_, interest)| interest.is_collection()));
+            let State { cache, demand: Some(demand), .. } = &mut *state else { return };
+            let mut wanted = demand.wanted().iter().filter(|(of, _)| of == type_url);
+            let is_collected = wanted.any(|(_, interest)| interest.is_collection());
             if let Some(telling) = demand.telling_mut(server).filter(|_| is_collected) {
                 telling.brought.insert(type_url.clone());
             }
-            if loses && is_wanted {
+            if loses && demand.wants_type(type_url) {
                 cache.type_lost(type_url);
-                paused.insert(type_url.clone());
             }
         }
         // The first request of the next stream says that.
         self.ask();
     }
 
-    /// The origin says something of a type: what lingers of it lingers no longer than of others.
-    pub(crate) fn speaks_again(&self, type_url: &TypeUrl) {
-        let was_paused = self.lock().paused.remove(type_url);
-        if was_paused {
-            self.ask();
+    /// Of these types the stream to a server is over while others go on: if it is the one that counts, then until it says otherwise
+    /// they are as if there were none.
+    pub(crate) fn pause(&self, (leads, server): (usize, usize), types: &BTreeMap<TypeUrl, Instant>) {
+        let mut state = self.lock();
+        if types.is_empty() && state.paused.is_empty() || state.leads() != leads || !state.loses(server) {
+            return;
         }
+        let State { demand, paused, .. } = &mut *state;
+        let is_wanted = |of: &&TypeUrl| demand.as_ref().is_some_and(|demand| demand.wants_type(of));
+        *paused = types.keys().filter(is_wanted).cloned().collect();
     }
 
     /// Whether a resource is asked for here, by its name, a glob, or one of its aliases: also where nobody wants it any more

@@ -17,7 +17,7 @@ impl Scope {
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) -> Restated {
         let (mut restated, mut bereft, mut over) = (Restated::default(), BTreeSet::new(), false);
         self.recall_deleted(type_url, &changes, now);
-        let Some(changes) = self.spoken(type_url, changes) else { return restated };
+        let Some(changes) = self.heeded(type_url, changes) else { return restated };
         let Changes {
             server,
             leads,
@@ -73,15 +73,6 @@ impl Scope {
             });
         }
         restated
-    }
-
-    /// What of that counts; and that its type is spoken of again, if that is a word of the server.
-    fn spoken(&self, type_url: &TypeUrl, changes: Changes) -> Option<Changes> {
-        let changes = self.heeded(type_url, changes)?;
-        if !changes.unsaid {
-            self.speaks_again(type_url);
-        }
-        Some(changes)
     }
 
     /// What of that counts, which this server says; none if none does.
