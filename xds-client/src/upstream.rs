@@ -54,7 +54,10 @@ pub trait Consumer: Send + 'static {
 
     /// Where [each type has a stream](crate::Endpoint::with_per_type_methods): that of a type ended with an error, and those of others
     /// go on. It is opened again after a time. All that came of it was passed on before.
-    fn type_ended(&mut self, _now: Instant, _type_url: &TypeUrl, _error: &ResourceError) {}
+    fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError);
+
+    /// That of a type was answered, if not yet with a response.
+    fn type_opened(&mut self, now: Instant, type_url: &TypeUrl);
 
     /// The next stream is to another server: see [`Pool::lead_elsewhere`]. The one that there was has ended, and all that came of
     /// it was passed on before this.
@@ -119,6 +122,10 @@ impl Consumer for Box<dyn Consumer> {
 
     fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError) {
         (**self).type_ended(now, type_url, error);
+    }
+
+    fn type_opened(&mut self, now: Instant, type_url: &TypeUrl) {
+        (**self).type_opened(now, type_url);
     }
 
     fn another_server(&mut self, now: Instant) {
@@ -317,9 +324,14 @@ impl Upstream {
         Ok(self.responded())
     }
 
+    /// The stream of a type was answered, if not yet with a response.
+    pub fn type_opened(&mut self, now: Instant, type_url: &TypeUrl) {
+        self.apart.opened(now, type_url);
+    }
+
     /// The stream of a type ended, and those of others go on. It is opened again by a backoff of its own, which only a response for
-    /// the type resets. Until then it is as if the origin were away, for that. Only that there is no method for it
-    /// (`UNIMPLEMENTED`) is an error of what is wanted of it (see [`Stream::refuse_type`]), if it was said again, never answered,
+    /// the type resets, or that a stream lasts. Until then it is as if the origin were away, for that. Only that there is no method for it
+    /// (`UNIMPLEMENTED`) is an error of what is wanted of it (see [`Stream::refuse_type`]), if it was said again 15 s later, never answered,
     /// and others are. Whether those go on: not where each stream ended by now, and none was answered.
     #[must_use]
     pub fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: ResourceError, random: u64) -> bool {

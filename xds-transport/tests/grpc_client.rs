@@ -172,7 +172,10 @@ async fn a_stream_for_each_type_is_opened_as_it_is_asked_for() {
                 let next = streams.next(|room| machine.poll_transmit_by_type(Instant::now(), room)).await;
                 heard += 1;
                 match next.expect("sound streams").expect("an event") {
-                    TypeEvent::Opened(metadata) => assert_eq!(metadata.get("x-said").expect("said"), "hello"),
+                    TypeEvent::Opened(answered, metadata) => {
+                        assert_eq!(answered.as_str(), of, "{opened}");
+                        assert_eq!(metadata.get("x-said").expect("said"), "hello");
+                    }
                     TypeEvent::Message(came, message) => {
                         assert_eq!(came.as_str(), of, "{opened}");
                         machine.handle_message_of(Instant::now(), &came, message).expect("a sound response");

@@ -317,11 +317,16 @@ impl Consumer for Feed {
     }
 
     fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError) {
+        let again = self.paused.contains_key(type_url);
         self.pause_type(now, type_url, &error.message);
-        if !lock(&self.state).answered {
-            // A balancer without an origin may hold one stream while it ends another.
+        // A balancer without an origin may hold one stream while it ends another. One that ends again says nothing of those that last.
+        if !again && !lock(&self.state).answered {
             self.steady_at = now.checked_add(STEADY);
         }
+    }
+
+    fn type_opened(&mut self, now: Instant, type_url: &TypeUrl) {
+        self.type_lasts(now, type_url);
     }
 
     /// Nothing that the one before said of itself says anything of this one; what it gave is served on.

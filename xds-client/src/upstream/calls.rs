@@ -36,7 +36,8 @@ const AGED: Duration = Duration::from_secs(300);
 
 /// What happened on one of them.
 pub(super) enum Called {
-    Opened(MetadataMap),
+    /// What it was answered with, and the type that it is for, if that has a call of its own.
+    Opened(Option<TypeUrl>, MetadataMap),
     /// A response, and the type that it came for, if that has a call of its own.
     Message(Option<TypeUrl>, Bytes),
     /// That of a type is over, and those of others are not.
@@ -109,7 +110,7 @@ impl Calls {
         let happened = match self {
             Self::One { ads, opened: opened @ false } => ads.metadata(|| requests.next()).await.map(|metadata| {
                 *opened = true;
-                Some(Called::Opened(metadata))
+                Some(Called::Opened(None, metadata))
             }),
             Self::One { ads, .. } => {
                 let message = ads.next(|| requests.next()).await;
@@ -159,7 +160,7 @@ impl Calls {
 /// It ended for what all carry, which is read anew for the next ones.
 fn called(endpoint: &Endpoint, event: TypeEvent, is_aged: bool) -> Result<Called, Status> {
     Ok(match event {
-        TypeEvent::Opened(metadata) => Called::Opened(metadata),
+        TypeEvent::Opened(of, metadata) => Called::Opened(Some(of), metadata),
         TypeEvent::Message(of, message) => Called::Message(Some(of), message),
         TypeEvent::Unimplemented(of, status) => {
             let text = ended::text(&status);

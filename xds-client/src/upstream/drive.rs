@@ -122,11 +122,14 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
                 consumer.connection(now(), connection);
                 continue;
             }
-            Happened::Called(Called::Opened(metadata)) => {
+            Happened::Called(Called::Opened(of, metadata)) => {
                 if let Err(error) = consumer.opened(&metadata) {
                     link = Link::Down;
                     let connection = upstream.declined(now(), error, random());
                     consumer.connection(now(), connection);
+                } else if let Some(of) = of {
+                    upstream.type_opened(now(), &of);
+                    consumer.type_opened(now(), &of);
                 }
                 continue;
             }

@@ -269,6 +269,10 @@ impl Consumer for Reading {
         self.consumer.type_ended(now, type_url, error);
     }
 
+    fn type_opened(&mut self, now: Instant, type_url: &TypeUrl) {
+        self.consumer.type_opened(now, type_url);
+    }
+
     fn another_server(&mut self, now: Instant) {
         self.consumer.another_server(now);
     }
@@ -329,6 +333,10 @@ mod tests {
         }
 
         fn connection(&mut self, _: Instant, _: Connection) {}
+
+        fn type_ended(&mut self, _: Instant, _: &TypeUrl, _: &ResourceError) {}
+
+        fn type_opened(&mut self, _: Instant, _: &TypeUrl) {}
     }
 
     fn update(resources: &[(&str, &[u8])]) -> Update {

@@ -101,3 +101,37 @@ fn a_type_that_is_away_at_one_origin_is_there_at_the_one_that_its_authority_is_l
     world.advance(3 * LINGER);
     assert!(!is_kept(&mut world, client, ENDPOINTS, &y));
 }
+
+/// A proxy waits for a backend that is not there longer than a stream that lasts needs to be taken for one.
+#[test]
+fn a_type_whose_next_streams_nobody_answers_is_away() {
+    let mut world = world(DELTA);
+    let client = client(&mut world, DELTA);
+    world.origins[0].hangs.insert(ENDPOINTS.into());
+    world.end_type(ENDPOINTS, 14);
+    world.unsubscribe(client, ENDPOINTS, &["a"]);
+    for _ in 0..4 {
+        world.advance(90 * SECOND);
+        world.end_type(ENDPOINTS, 14);
+    }
+    assert!(is_kept(&mut world, client, ENDPOINTS, "a"));
+}
+
+/// It may have nothing to say to who comes back with all that it has.
+#[test]
+fn an_origin_whose_other_streams_last_is_there_whatever_one_type_does() {
+    let mut world = world(DELTA);
+    let client = world.client(DELTA, "n");
+    for (of, names) in [(LISTENERS, "*"), (CLUSTERS, "a"), (ENDPOINTS, "a")] {
+        world.subscribe(client, of, &[names]);
+    }
+    world.advance(40 * SECOND);
+    world.set_up(0, false);
+    world.origins[0].silent = true;
+    world.origins[0].without.insert(ENDPOINTS.into(), 7);
+    world.set_up(0, true);
+    world.advance(SECOND);
+    world.unsubscribe(client, CLUSTERS, &["a"]);
+    world.advance(58 * SECOND);
+    assert!(!is_kept(&mut world, client, CLUSTERS, "a"));
+}

@@ -10,6 +10,8 @@ use crate::federation::lock::lock;
 /// An origin may have nothing to say to who returns with all it has. A stream that does not last is over sooner, with the longest wait
 /// before it.
 const STEADY: Duration = Duration::from_secs(60);
+/// The same of one that nobody answered: some servers do only with the first response, and a proxy may wait for one that is not there.
+const UNANSWERED: Duration = Duration::from_secs(300);
 
 /// What an operator should look at.
 const PAUSED: &str =
@@ -28,8 +30,13 @@ impl Feed {
         let settled = self.settling.pause_type(type_url);
         self.settle(settled, now);
         self.scopes.all().iter().for_each(|(seat, scope)| scope.type_lost(seat.server, type_url));
-        self.paused.insert(type_url.clone(), now + STEADY);
+        self.paused.insert(type_url.clone(), now + UNANSWERED);
         lock(&self.state).hint = Some(PAUSED);
+    }
+
+    /// The next stream is answered: it may last.
+    pub(super) fn type_lasts(&mut self, now: Instant, type_url: &TypeUrl) {
+        self.paused.get_mut(type_url).into_iter().for_each(|at| *at = now + STEADY);
     }
 
     /// It is answered, or the next one lasts.

@@ -112,6 +112,10 @@ impl Consumer for Recorder {
         );
     }
 
+    fn type_ended(&mut self, _: Instant, _: &TypeUrl, _: &ResourceError) {}
+
+    fn type_opened(&mut self, _: Instant, _: &TypeUrl) {}
+
     fn another_server(&mut self, _: Instant) {
         let _ = self.errors.send(Some(ANOTHER_SERVER.to_owned()));
     }

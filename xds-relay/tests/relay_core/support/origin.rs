@@ -1,6 +1,6 @@
 //! A control plane: caches, by node where it answers by node, and a list of what it was asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -30,6 +30,8 @@ pub(crate) struct Origin {
     pub(crate) says_of_itself: Vec<MetadataMap>,
     /// The types whose streams end as they are opened, each with a code of gRPC.
     pub(crate) without: BTreeMap<String, i32>,
+    /// The types whose streams nobody answers.
+    pub(crate) hangs: BTreeSet<String>,
     /// The types whose streams were opened.
     pub(crate) opened: Vec<String>,
     /// How many streams are open.
@@ -75,6 +77,7 @@ impl Origin {
             slowness: Duration::ZERO,
             says_of_itself: Vec::new(),
             without: BTreeMap::new(),
+            hangs: BTreeSet::new(),
             opened: Vec::new(),
             streams: 0,
             asked: Vec::new(),

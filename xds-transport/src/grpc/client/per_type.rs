@@ -50,7 +50,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///         }
 ///         // After a while: `machine.ask_again(&of)`.
 ///         TypeEvent::Ended(of, _status) => machine.type_ended(&of),
-///         TypeEvent::Opened(_) => {}
+///         TypeEvent::Opened(..) => {}
 ///     }
 /// }
 /// # Ok(())
@@ -72,8 +72,8 @@ pub struct PerType {
 /// What happened on the stream of one type.
 #[derive(Debug)]
 pub enum TypeEvent {
-    /// What the server answered it with, before any response.
-    Opened(MetadataMap),
+    /// What the server answered it with, before any response: some do so only with the first.
+    Opened(TypeUrl, MetadataMap),
     /// A response came for the type.
     Message(TypeUrl, Bytes),
     /// The stream of the type is over, because the server has no method for it. Those of others go on.
@@ -227,7 +227,7 @@ impl OfType {
         } else {
             let metadata = ready!(self.exchange.poll_metadata(cx));
             self.opened |= metadata.is_ok();
-            metadata.map(|metadata| Some(TypeEvent::Opened(metadata)))
+            metadata.map(|metadata| Some(TypeEvent::Opened(self.type_url.clone(), metadata)))
         };
         Poll::Ready(happened)
     }

@@ -47,6 +47,10 @@ impl Consumer for Wants {
         }
     }
 
+    fn type_ended(&mut self, _: Instant, _: &TypeUrl, _: &ResourceError) {}
+
+    fn type_opened(&mut self, _: Instant, _: &TypeUrl) {}
+
     fn metadata(&mut self) -> MetadataMap {
         let mut metadata = MetadataMap::new();
         metadata.insert("x-who", "me".parse().unwrap());
@@ -432,7 +436,8 @@ async fn a_method_that_the_origin_has_not_is_an_error_of_its_names_and_no_absenc
             }
             let [(after, only)] = &*of_endpoints else { panic!("{protocol:?}: {of_endpoints:?}") };
             assert_eq!(*only, update(EDS, &[], &[("b", 12)]));
-            assert!(after.as_secs() < 5, "{after:?}");
+            // A server that is being replaced may say it once, and once more.
+            assert!((15..16).contains(&after.as_secs()), "{after:?}");
         }
     }
 }

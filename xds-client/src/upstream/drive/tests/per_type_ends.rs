@@ -74,6 +74,8 @@ impl Consumer for Wants {
         }
     }
 
+    fn type_opened(&mut self, _: Instant, _: &TypeUrl) {}
+
     fn type_ended(&mut self, _: Instant, type_url: &TypeUrl, _: &ResourceError) {
         self.tell(Told::TypeEnded(type_url.as_str().to_owned()));
     }

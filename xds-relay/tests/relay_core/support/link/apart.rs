@@ -22,9 +22,16 @@ impl Link {
                 self.type_ends(now, origin, &of, code);
                 continue;
             }
+            if origin.hangs.contains(of.as_str()) {
+                continue;
+            }
             origin.note(self.protocol, self.dialect, &self.node, &request);
             let mut settings = Settings::default();
             settings.dialect = self.dialect;
+            if self.is_first(&of) {
+                self.upstream.type_opened(now, &of);
+                self.consumer.type_opened(now, &of);
+            }
             let far = self.far_end.as_mut().unwrap();
             let stream = far.apart.entry(of).or_insert_with(|| Stream::new(self.protocol, settings));
             stream.handle_message(now, request, origin.cache_of(&self.node)).unwrap();
