@@ -35,6 +35,17 @@ def throughout(what, condition, seconds):
         time.sleep(0.05)
 
 
+def until_still(what, count, seconds, within=20.0):
+    """Waits until a count stays what it is for so long: who asks again and again never comes to that."""
+    end = time.monotonic() + within
+    last, since = count(), time.monotonic()
+    while time.monotonic() < since + seconds:
+        check(time.monotonic() < end, f"never still for {seconds:g} s within {within:g} s: {what}")
+        time.sleep(0.05)
+        if (now := count()) != last:
+            last, since = now, time.monotonic()
+
+
 def check(condition, what):
     """An assertion that survives `python -O` and says what was expected."""
     if not condition:
