@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use xds_transport::Rejected;
 use xds_transport::client::{Changed, Command, Update, Verdict};
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{ResourceError, TypeUrl};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
 
@@ -195,6 +195,14 @@ impl Consumer for Feed {
                 self.inner.update(now, update);
             }
         }
+    }
+
+    fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError) {
+        self.inner.type_ended(now, type_url, error);
+    }
+
+    fn type_opened(&mut self, now: Instant, type_url: &TypeUrl) {
+        self.inner.type_opened(now, type_url);
     }
 
     fn node(&mut self) -> Option<Bytes> {
