@@ -177,6 +177,7 @@ def run_one(case, peers, passed, printing):
         case.run(bed)
     except Exception:
         failure = traceback.format_exc(limit=-3)
+        failure += bed.remains()
     bed.close()
     with printing:
         print(f"{'FAILED' if failure else 'ok':6} {time.monotonic() - started:5.1f} s  {case.name}", flush=True)

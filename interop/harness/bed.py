@@ -9,6 +9,7 @@ from harness.grpc_client import C_CORE, GrpcClient
 from harness.grpc_js import GrpcJs
 from harness.load import Load
 from harness.origin import Origin
+from harness.polling import brief
 from harness.program import ControlPlane, Example, Tool
 from harness.raw import DeltaClient, SotwClient
 from harness.relay import Relay
@@ -31,7 +32,7 @@ class Bed:
         self.browser_binary, self.pictures = None, None
         self.tool_binary, self.example_binary, self.plane_binary = None, None, None
         self.dynamic_binary = None
-        self.cleanups = []
+        self.cleanups, self.peers = [], []
 
     def close(self):
         """Ends all that the test started, the latest first."""
@@ -143,13 +144,31 @@ class Bed:
     def started(self, peer):
         """Starts a process that is killed in the end."""
         self.cleanups.append(peer.kill)
+        self.peers.append(peer)
         peer.start()
         return peer
 
     def stopped(self, peer):
         """Has a peer stopped in the end."""
         self.cleanups.append(peer.stop)
+        self.peers.append(peer)
         return peer
+
+    def remains(self):
+        """What a failed test leaves to look at: who died, how streams of our own ended, and what the relay says of itself."""
+        found = []
+        for peer in self.peers:
+            process = getattr(peer, "process", None)
+            if process is not None and not process.alive():
+                found.append(f"{process.name} is over: {process.child.returncode}")
+            if getattr(peer, "error", None):
+                found.append(f"a stream of {type(peer).__name__} is over: {brief(peer.error)}")
+        for path in ("/api/v1/clients", "/api/v1/origins") if self.relay is not None else ():
+            try:
+                found.append(f"{self.relay.name} {path}: {self.relay.page(path)[:3000]}")
+            except Exception as error:
+                found.append(f"{self.relay.name} {path}: {error!r}")
+        return "\n" + "\n".join(found)
 
 
 def dialed(xds_port):

@@ -152,9 +152,9 @@ async fn what_went_meanwhile_goes_with_the_first_whole_list_here_and_on_the_disk
     let world = disk.follows(&cluster);
     world.serves(&[("a", 1), ("b", 1), ("c", 1)]).await;
     cluster.delete("mesh", "b");
-    // Of two pages only the first one comes.
+    // Of two pages only the first one comes, and so it is again for a while: how soon it is asked again is random.
     cluster.state().page = Some(1);
-    cluster.fail(Kind::More, Fault::Cut(10));
+    (0..8).for_each(|_| cluster.fail(Kind::More, Fault::Cut(10)));
     cluster.state().is_away = false;
     world.until(|world| world.cluster.asked(Kind::More) > 0).await;
     disk.save();
