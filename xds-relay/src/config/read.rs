@@ -12,8 +12,8 @@ use xdstp_client::UnixAddress;
 
 use super::{
     Config, DEFAULT_DRAIN, DEFAULT_DRAIN_DELAY, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, FileReading, LogFilter, LogFilterError, Methods, NodeField, Orders, Origin, OriginKind,
-    ServerAddress, Unknown, XdstpStreams,
+    DEFAULT_STREAMS_PER_CONNECTION, FileReading, LogFilter, LogFilterError, Methods, NodeField, Orders, Origin,
+    OriginKind, ServerAddress, Unknown, XdstpStreams,
     aggregation::{self, aggregation},
     clients, drift,
     etcd::etcd,

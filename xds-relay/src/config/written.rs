@@ -220,7 +220,9 @@ fn relay_node(Node { id, cluster, locality, metadata }: &Node) -> Value {
 
 fn origin(origin: &Origin) -> Result<Value, Unwritten> {
     let Origin { name, authorities, kind, tls, token, xdstp, .. } = origin;
-    let Origin { methods, dynamic_parameters, keepalive, streams_per_connection, node_metadata, follow: of_follow, .. } = origin;
+    let Origin {
+        methods, dynamic_parameters, keepalive, streams_per_connection, node_metadata, follow: of_follow, ..
+    } = origin;
     let (name, authorities) = (("name", Some(json!(name))), ("authorities", Some(json!(authorities))));
     match kind {
         OriginKind::Server { servers, protocol } => Ok(some([
