@@ -130,7 +130,7 @@ def of_the_origins_end_is_told_and_who_is_served_stays(bed):
 
 def served(bed):
     """An origin, the relay by the original's files, and a client that has what the origin has."""
-    origin = bed.origin([static_cluster("a", alt_stat_name="v0")])
+    origin = bed.origin([static_cluster("a", alt_stat_name="v0")], options=["--per-type"])
     relay = started(bed, origin)
     client = asking(bed, relay, "c0")
     until("v0 comes", lambda: has(client, "v0"))
