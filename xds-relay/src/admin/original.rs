@@ -270,12 +270,15 @@ fn entry(part: &Part<'_>, held: &ScopeTypeDump, requests: &[(&ClientDump, &Clien
     let resources = Map::from_iter([(kind.to_owned(), Value::from(resources))]);
     let response =
         json!({ "VersionInfo": version_of(&held.resources), "Resources": resources, "TypeURL": held.type_url });
-    let mut entry = json!({ "Key": part.key, "Resp": response, "NumRequests": requests.len() });
+    let mut entry = Map::new();
+    entry.insert("Key".to_owned(), json!(part.key));
+    entry.insert("Resp".to_owned(), response);
+    entry.insert("NumRequests".to_owned(), json!(requests.len()));
     if verbose {
-        entry["Requests"] =
-            requests.iter().take(MAX_REQUESTS).map(|(client, of_type)| request(client, of_type)).collect();
+        let named = requests.iter().take(MAX_REQUESTS).map(|(client, of_type)| request(client, of_type));
+        entry.insert("Requests".to_owned(), named.collect());
     }
-    entry
+    entry.into()
 }
 
 /// What a client asks for of a type, of this key or of others.
