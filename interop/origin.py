@@ -1,7 +1,7 @@
-"""An xDS origin for the tests: aggregated discovery, incremental and state-of-the-world, from resource files.
+"""An xDS origin for the tests: discovery, aggregated or by type, incremental and state-of-the-world, from resource files.
 
     origin.py --listen HOST:PORT --trace FILE [--view NODE=FILE]... [--wrap] [--no-resend-endpoints]
-              [--wildcard-covers-all] [--snapshots] [--tls CERTIFICATE KEY CLIENT_CA] FILE
+              [--wildcard-covers-all] [--snapshots] [--per-type] [--tls CERTIFICATE KEY CLIENT_CA] FILE
 
 FILE holds `resources: [{"@type": ...}]`. A node that a view is given for sees that view's file and nothing else. The
 process is controlled by JSON objects on its standard input, one a line, each answered by one line:
@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
-from envoy.service.discovery.v3 import ads_pb2_grpc
+from envoy.service.discovery.v3 import ads_pb2_grpc, discovery_pb2
 from envoy.service.load_stats.v3 import lrs_pb2, lrs_pb2_grpc
 
 from ads.catalogue import Interest, read
@@ -39,6 +39,13 @@ from ads.trace import Trace
 END = object()
 # How often it wants to be told of loads, in milliseconds.
 REPORTED_EVERY = 200
+# The services that envoyproxy/xds-relay asked, and what their methods call the resources.
+BY_TYPE = {
+    "envoy.service.listener.v3.ListenerDiscoveryService": "Listeners",
+    "envoy.service.route.v3.RouteDiscoveryService": "Routes",
+    "envoy.service.cluster.v3.ClusterDiscoveryService": "Clusters",
+    "envoy.service.endpoint.v3.EndpointDiscoveryService": "Endpoints",
+}
 
 
 class Views:
@@ -181,13 +188,34 @@ class Loads(lrs_pb2_grpc.LoadReportingServiceServicer):
             self.trace.event("load", node=node, served=served)
 
 
+def by_type(origin):
+    """A method for each type, and none for all."""
+
+    def handler(method, request, response):
+        return grpc.stream_stream_rpc_method_handler(method, request.FromString, response.SerializeToString)
+
+    sotw = handler(
+        origin.StreamAggregatedResources, discovery_pb2.DiscoveryRequest, discovery_pb2.DiscoveryResponse
+    )
+    delta = handler(
+        origin.DeltaAggregatedResources, discovery_pb2.DeltaDiscoveryRequest, discovery_pb2.DeltaDiscoveryResponse
+    )
+    return [
+        grpc.method_handlers_generic_handler(service, {f"Stream{name}": sotw, f"Delta{name}": delta})
+        for service, name in BY_TYPE.items()
+    ]
+
+
 async def main(options):
     """Serves until standard input ends."""
     trace = Trace(options.trace)
     Interest.wildcard_is_all = options.wildcard_covers_all
     origin = Origin(options, Views(options.file, dict(view.split("=", 1) for view in options.view)), trace)
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", -1)])
-    ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(origin, server)
+    if options.per_type:
+        server.add_generic_rpc_handlers(by_type(origin))
+    else:
+        ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(origin, server)
     lrs_pb2_grpc.add_LoadReportingServiceServicer_to_server(Loads(trace), server)
     if options.tls:
         certificate, key, ca = (Path(file).read_bytes() for file in options.tls)
@@ -227,6 +255,7 @@ if __name__ == "__main__":
         "--wildcard-covers-all", action="store_true", help="`xdstp:` names are in the answer to the wildcard too"
     )
     parser.add_argument("--snapshots", action="store_true", help="answer as go-control-plane's snapshot cache does")
+    parser.add_argument("--per-type", action="store_true", help="a method for each type, and none for all")
     parser.add_argument("--tls", nargs=3, metavar=("CERTIFICATE", "KEY", "CLIENT_CA"), help="certificates on both sides")
     parser.add_argument("--no-resend-endpoints", dest="resend_endpoints", action="store_false")
     parser.add_argument("file")

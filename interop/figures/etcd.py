@@ -1,12 +1,16 @@
 """What relays and etcd cost each other. Times of processors are those of processes; other times are of a clock, on loopback."""
 
 import base64
+import contextlib
 import json
 import os
+import queue
+import threading
 import time
 import urllib.request
 from pathlib import Path
 
+import grpc
 from google.protobuf import any_pb2
 
 from ads.types import CLUSTER
@@ -16,8 +20,8 @@ from harness.registry import scenario
 
 RELAYS = 28
 # For so long it is looked what etcd works, with so many releases and without, in seconds; by so many turns.
-WINDOW = 30
-RELEASES = 12
+WINDOW = 60
+RELEASES = 28
 TURNS = 2
 PUTS = 300
 # So many resources of 1 KiB, and as many of them in a file.
@@ -57,6 +61,15 @@ def seconds(process):
     return sum(int(task.read_text(encoding="ascii").split()[0]) for task in tasks) / 1e9
 
 
+def field(number, value):
+    """A field of bytes, as Protobuf encodes it."""
+    length = len(value)
+    encoded = b""
+    while length >= 128:
+        encoded, length = encoded + bytes([length & 127 | 128]), length >> 7
+    return bytes([number << 3 | 2]) + encoded + bytes([length]) + value
+
+
 def percentile(of, part):
     """That of some figures below which this part of them is."""
     return sorted(of)[min(len(of) - 1, int(len(of) * part))]
@@ -64,7 +77,8 @@ def percentile(of, part):
 
 @scenario(needs_relay=True, alone=True, members=(1, 3))
 def a_release_of_one_change_costs_etcd(bed, members):
-    """Relays that all follow, and one change after another: what etcd works for each, beside what it does anyway."""
+    """Relays that all follow, and one change after another: what etcd works for each, beside what it does anyway. And what it works
+    for the least that tells as many of as much: a put of as many bytes, and a watch of its key by each."""
     etcd = bed.started(Etcd(bed.folder, members))
     directory = bed.folder / "resources"
     resources = [cluster(f"c-{number}", 1) for number in range(100)]
@@ -75,28 +89,81 @@ def a_release_of_one_change_costs_etcd(bed, members):
         client.subscribe(CLUSTER, "*")
     until("all are served", lambda: all(len(client.names(CLUSTER)) == 100 for client in clients), within=60)
 
+    def release(number):
+        name = f"c-{number % 100}"
+        resources[number % 100] = cluster(name, number + 2)
+        count = clients[0].arrivals[name] + 1
+        replace(directory, resources)
+        until("all have it", lambda: all(client.arrivals[name] == count for client in clients), within=30)
+
+    cost, idle = works_for(etcd, release)
+    print(f"       {members} members, {RELAYS} relays: {1000 * cost:.2f} ms of etcd for each release, {100 * idle:.2f} % of a core idle")
+    written = newest(etcd)
+    for client in clients:
+        client.stop()
+    for each in relays:
+        each.kill()
+    watching = [Watching(etcd.endpoints[at % members]) for at in range(RELAYS)]
+    until("all watch", lambda: all(each.told for each in watching))
+
+    def tell(number):
+        told = [each.told for each in watching]
+        watching[0].put(number.to_bytes(4, "big") * (written // 4))
+        until("all are told", lambda: all(each.told > before for each, before in zip(watching, told)))
+
+    cost, idle = works_for(etcd, tell)
+    print(f"       a put of the {written} bytes of a release, {RELAYS} watches: {1000 * cost:.2f} ms, {100 * idle:.2f} % of a core idle")
+
+
+def works_for(etcd, happens):
+    """How long etcd works for each of what happens one after the other, in seconds, and for nothing, of a second."""
+
     def works():
         return sum(seconds(process) for process in etcd.processes)
 
-    def window(releases):
-        """What etcd works in some seconds, from the beginning of which there is one release after another, or none."""
+    def window(numbers):
         before, until_then = works(), time.monotonic() + WINDOW
-        for release in releases:
-            name = f"c-{release % 100}"
-            resources[release % 100] = cluster(name, release + 2)
-            count = clients[0].arrivals[name] + 1
-            replace(directory, resources)
-            until("all have it", lambda: all(client.arrivals[name] == count for client in clients), within=30)
+        for number in numbers:
+            happens(number)
         left = until_then - time.monotonic()
-        check(left > 0, f"{RELEASES} releases take longer than {WINDOW} s")
+        check(left > 0, f"{RELEASES} of them take longer than {WINDOW} s")
         time.sleep(left)
         return works() - before
 
     # By turns, for what else goes on here is not the same all the time.
     both = [(window(range(turn * RELEASES, (turn + 1) * RELEASES)), window(())) for turn in range(TURNS)]
-    with_releases, idle = (sum(some) / TURNS for some in zip(*both))
-    cost = (with_releases - idle) / RELEASES
-    print(f"       {members} members, {RELAYS} relays: {1000 * cost:.2f} ms of etcd for each release, {100 * idle / WINDOW:.2f} % of a core idle")
+    with_all, idle = (sum(some) / TURNS for some in zip(*both))
+    return (with_all - idle) / RELEASES, idle / WINDOW
+
+
+def newest(etcd):
+    """How many bytes the last transaction has written."""
+    kvs = json.loads(etcd.control("get", "--prefix", "fleet/", "--write-out=json"))["kvs"]
+    last = max(kv["mod_revision"] for kv in kvs)
+    return sum(len(base64.b64decode(kv.get("value", ""))) for kv in kvs if kv["mod_revision"] == last)
+
+
+class Watching:
+    """A client of etcd that is nothing but its messages, encoded by hand."""
+
+    KEY = field(1, b"floor")
+
+    def __init__(self, endpoint):
+        self.channel = grpc.insecure_channel(endpoint, options=[("grpc.use_local_subchannel_pool", 1)])
+        self.told, self.requests = 0, queue.SimpleQueue()
+        self.requests.put(field(1, self.KEY))
+        self.call = self.channel.stream_stream("/etcdserverpb.Watch/Watch")(iter(self.requests.get, None))
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        """Counts what it is told."""
+        with contextlib.suppress(grpc.RpcError):
+            for _ in self.call:
+                self.told += 1
+
+    def put(self, value):
+        """Writes what all watch."""
+        self.channel.unary_unary("/etcdserverpb.KV/Put")(self.KEY + field(2, value))
 
 
 @scenario(needs_relay=True, alone=True)

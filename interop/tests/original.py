@@ -1,5 +1,5 @@
 """What the integration test of envoyproxy/xds-relay does, with its own two files: an Envoy behind the relay, and an origin that has
-one snapshot after the other."""
+one snapshot after the other, and is asked by the methods of types alone."""
 
 import json
 import signal
@@ -21,7 +21,7 @@ def all_listeners_serve_each_snapshot_and_nobody_listens_after_an_interrupt(bed,
     """`TestSnapshotCacheSingleEnvoyAndXdsRelayServer`. Where the original stops listening for a page, this one says that it is not ready."""
     ports = [free_port() for _ in range(LISTENERS)]
     backends = [bed.http_backend(f"version {version}") for version in range(VERSIONS)]
-    origin = bed.origin(snapshot(ports, backends[0]))
+    origin = bed.origin(snapshot(ports, backends[0]), options=["--per-type"])
     relay = started(bed, origin)
     envoy = bed.envoy(client, relay.port, ports[0])
     for version, backend in enumerate(backends):

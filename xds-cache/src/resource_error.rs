@@ -36,6 +36,9 @@ pub enum Cause {
     Silence,
     /// The origin has something of it that is of no use: others may have what it had before, and whether it is there, is not known here.
     Unreadable,
+    /// The origin cannot be asked for it, or not now: it said nothing of it. It is an error to who reads errors, and no answer: to
+    /// nobody it is not there, and a collection is not refused.
+    Unasked,
 }
 
 impl ResourceError {

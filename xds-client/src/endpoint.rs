@@ -1,6 +1,7 @@
 //! Where an origin is and how to speak to it.
 
 mod error;
+mod methods;
 mod server;
 
 use std::num::NonZeroUsize;
@@ -17,10 +18,11 @@ use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence};
 use xds_transport::grpc::client::DEFAULT_MAX_MESSAGE_SIZE;
 use xds_transport::wire::Node;
 use xds_transport::wire::parameters::{Locator, LocatorError};
-use xds_transport::{Dialect, Protocol, RateLimit, TypeRules, TypeService};
+use xds_transport::{Dialect, Protocol, RateLimit, TypeRules};
 use xdstp_cache::Selector;
 
 pub use self::error::EndpointError;
+pub(crate) use self::methods::Methods;
 pub use self::server::ServerError;
 use crate::backoff::Backoff;
 use crate::federation::Quota;
@@ -77,8 +79,7 @@ pub struct Endpoint {
     pub(crate) request_limit: Option<RateLimit>,
     /// What each call carries beside what is said of it elsewhere.
     metadata: MetadataMap,
-    /// The service of the one type that is asked for; otherwise all are.
-    pub(crate) service: Option<TypeService>,
+    pub(crate) methods: Methods,
     #[cfg(feature = "rustls-any")]
     pub(crate) tls: Option<Tls>,
     #[cfg(feature = "rustls-any")]
@@ -146,7 +147,7 @@ impl Endpoint {
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             request_limit: None,
             metadata: MetadataMap::new(),
-            service: None,
+            methods: Methods::default(),
             #[cfg(feature = "rustls-any")]
             tls: None,
             #[cfg(feature = "rustls-any")]
@@ -204,12 +205,6 @@ impl Endpoint {
     #[must_use]
     pub fn with_metadata(self, metadata: MetadataMap) -> Self {
         Self { metadata, ..self }
-    }
-
-    /// Asks by the methods of one type, where the server has no aggregated ones: nothing else is to be asked for there.
-    #[must_use]
-    pub fn with_type_service(self, service: TypeService) -> Self {
-        Self { service: Some(service), ..self }
     }
 
     /// Takes it like this when the origin is silent about a name: as its absence otherwise.

@@ -2,6 +2,8 @@
 //!
 //! [`Upstream`] decides without I/O when to connect; [`drive`] does it, with tonic, for a [`Consumer`].
 
+mod apart;
+mod calls;
 pub(crate) mod connect;
 mod drive;
 mod ended;
@@ -17,7 +19,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_transport::client::{Command, Event, ProtocolError, Stream, Update, Verdict};
-use xdstp_cache::Selector;
+use xdstp_cache::{ResourceError, Selector, TypeUrl};
 
 #[cfg(any(feature = "http", feature = "lrs"))]
 pub(crate) use drive::now;
@@ -29,6 +31,7 @@ pub(crate) use ended::chain;
 pub(crate) use last_words::LastWords;
 pub use pool::{Place, Pool, Unreachable};
 
+use self::apart::Apart;
 use crate::backoff::Backoff;
 
 /// Who uses what comes from an origin. All of it is called from the one future that drives the upstream, between
@@ -48,6 +51,13 @@ pub trait Consumer: Send + 'static {
 
     /// The stream to the origin began, was answered, or ended.
     fn connection(&mut self, now: Instant, connection: Connection);
+
+    /// Where [each type has a stream](crate::Endpoint::with_per_type_methods): that of a type ended with an error, and those of others
+    /// go on. It is opened again after a time. All that came of it was passed on before.
+    fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError);
+
+    /// That of a type was answered, if not yet with a response.
+    fn type_opened(&mut self, now: Instant, type_url: &TypeUrl);
 
     /// The next stream is to another server: see [`Pool::lead_elsewhere`]. The one that there was has ended, and all that came of
     /// it was passed on before this.
@@ -110,6 +120,14 @@ impl Consumer for Box<dyn Consumer> {
         (**self).connection(now, connection);
     }
 
+    fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError) {
+        (**self).type_ended(now, type_url, error);
+    }
+
+    fn type_opened(&mut self, now: Instant, type_url: &TypeUrl) {
+        (**self).type_opened(now, type_url);
+    }
+
     fn another_server(&mut self, now: Instant) {
         (**self).another_server(now);
     }
@@ -165,11 +183,15 @@ pub enum Connection {
     },
 }
 
+/// `google.rpc.Code.UNIMPLEMENTED`.
+const UNIMPLEMENTED: i32 = 12;
+
 /// The machine of a stream, and when to open one.
 #[derive(Debug)]
 pub struct Upstream {
     stream: Stream,
     backoff: Backoff,
+    apart: Apart,
     link: Link,
 }
 
@@ -183,7 +205,8 @@ enum Link {
 impl Upstream {
     /// An upstream that connects as soon as it is asked to.
     pub fn new(stream: Stream, backoff: Backoff, now: Instant) -> Self {
-        Self { stream, backoff, link: Link::Down { retry_at: now } }
+        let apart = Apart::new(backoff.clone());
+        Self { stream, backoff, apart, link: Link::Down { retry_at: now } }
     }
 
     /// Whether a connection should be made now. It says so once: answer with [`connected`](Self::connected) or
@@ -243,13 +266,29 @@ impl Upstream {
     fn down(&mut self, now: Instant, error: Option<String>, wait: Duration) -> Connection {
         let retry_at = now + wait;
         self.link = Link::Down { retry_at };
+        self.apart.clear();
         self.stream.disconnected(now);
         Connection::Disconnected { error, retry_at }
     }
 
+    /// What ended just now did because the origin has no method for any type that was asked for, where [each has
+    /// one](Stream::per_type). Another one that is asked for meanwhile is a reason to try at once: of each type once.
+    pub fn has_no_method(&mut self, now: Instant) {
+        self.apart.lack(now, self.stream.types_asked().cloned());
+    }
+
     /// Tells the machine to do something.
     pub fn apply(&mut self, command: Command) {
+        let asks_for = match &command {
+            Command::Subscribe(type_url, _) => self.apart.may_have(type_url).map(|since| (type_url.clone(), since)),
+            _ => None,
+        };
         self.stream.apply(command);
+        if let Some((type_url, since)) = asks_for
+            && self.stream.types_asked().any(|of| *of == type_url)
+        {
+            self.retry_by(since);
+        }
     }
 
     /// Takes a response in; the first of a stream says that it is answered.
@@ -258,10 +297,52 @@ impl Upstream {
     /// When the stream must be closed.
     pub fn handle_message(&mut self, now: Instant, message: Bytes) -> Result<Option<Connection>, ProtocolError> {
         self.stream.handle_message(now, message)?;
+        Ok(self.responded())
+    }
+
+    /// The news that there was a response, if it was the first.
+    fn responded(&mut self) -> Option<Connection> {
         let first = !matches!(self.link, Link::Up { responded: true });
         self.link = Link::Up { responded: true };
         self.backoff.reset();
-        Ok(first.then_some(Connection::Answered))
+        self.apart.has_methods();
+        first.then_some(Connection::Answered)
+    }
+
+    /// The same of what came on the stream of a type, where [each has one](Stream::per_type).
+    ///
+    /// # Errors
+    /// When the stream of the type must be closed: say that it [ended](Self::type_ended).
+    pub fn handle_message_of(
+        &mut self,
+        now: Instant,
+        type_url: &TypeUrl,
+        message: Bytes,
+    ) -> Result<Option<Connection>, ProtocolError> {
+        self.stream.handle_message_of(now, type_url, message)?;
+        self.apart.answered(type_url);
+        Ok(self.responded())
+    }
+
+    /// The stream of a type was answered, if not yet with a response.
+    pub fn type_opened(&mut self, now: Instant, type_url: &TypeUrl) {
+        self.apart.opened(now, type_url);
+    }
+
+    /// The stream of a type ended, and those of others go on. It is opened again by a backoff of its own, which only a response for
+    /// the type resets, or that a stream lasts. Until then it is as if the origin were away, for that. Only that there is no method for it
+    /// (`UNIMPLEMENTED`) is an error of what is wanted of it (see [`Stream::refuse_type`]), if it was said again 15 s later, never answered,
+    /// and others are. Whether those go on: not where each stream ended by now, and none was answered.
+    #[must_use]
+    pub fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: ResourceError, random: u64) -> bool {
+        let is_lacking = self.apart.ended(now, type_url, error.code == UNIMPLEMENTED, random);
+        let is_answered = matches!(self.link, Link::Up { responded: true });
+        if is_lacking && is_answered {
+            self.stream.refuse_type(type_url, error);
+        } else {
+            self.stream.type_ended(type_url);
+        }
+        is_answered || !self.stream.types_asked().all(|of| self.apart.ended_since(of))
     }
 
     /// Names another encoded `Node` from the next stream on.
@@ -276,6 +357,7 @@ impl Upstream {
 
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.apart.take_due(now).iter().for_each(|type_url| self.stream.ask_again(type_url));
         self.stream.handle_timeout(now);
     }
 
@@ -284,9 +366,23 @@ impl Upstream {
         self.stream.has_answer()
     }
 
+    /// The same of a type whose stream has `room`.
+    pub fn has_answer_by_type(&self, room: impl FnMut(&TypeUrl) -> bool) -> bool {
+        self.stream.has_answer_by_type(room)
+    }
+
     /// The next request, encoded.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
         self.stream.poll_transmit(now)
+    }
+
+    /// The next request of a type whose stream has `room`: see [`Stream::poll_transmit_by_type`].
+    pub fn poll_transmit_by_type(
+        &mut self,
+        now: Instant,
+        room: impl FnMut(&TypeUrl) -> bool,
+    ) -> Option<(TypeUrl, Bytes)> {
+        self.stream.poll_transmit_by_type(now, room)
     }
 
     /// The next thing that happened.
@@ -300,7 +396,7 @@ impl Upstream {
             Link::Down { retry_at } => Some(retry_at),
             Link::Connecting | Link::Up { .. } => None,
         };
-        [retry_at, self.stream.poll_timeout()].into_iter().flatten().min()
+        [retry_at, self.apart.poll_timeout(), self.stream.poll_timeout()].into_iter().flatten().min()
     }
 }
 

@@ -37,6 +37,7 @@ mod limits;
 mod listening;
 mod log_filter;
 mod made;
+mod methods;
 mod name_pattern;
 mod node;
 mod node_field;
@@ -78,6 +79,7 @@ pub use self::{
     limits::Limits,
     log_filter::{LogFilter, LogFilterError},
     made::InvalidConfig,
+    methods::Methods,
     name_pattern::NamePattern,
     node_field::{NodeField, NodeFieldError},
     orders::Orders,
@@ -218,6 +220,8 @@ pub struct Origin {
     pub tls: Option<OriginTls>,
     /// The file of the bearer token that calls to it carry (gRFC A97), over TLS only; it is read for each stream.
     pub token: Option<PathBuf>,
+    /// By which methods it is asked.
+    pub methods: Methods,
     /// Which streams to it carry `xdstp:` names.
     pub xdstp: XdstpStreams,
     /// In which form of TP2 it is asked with dynamic parameters.

@@ -13,7 +13,7 @@ use xdstp_client::token::{TokenError, TokenFile};
 use xdstp_client::upstream::{Consumer, Driver, Pool};
 
 use crate::causes::with_causes;
-use crate::config::{Config, Origin, OriginKind, ServerAddress};
+use crate::config::{Config, Methods, Origin, OriginKind, ServerAddress};
 use crate::error::Error;
 use crate::lock::lock;
 use crate::relay_core::{Dial, Dialed, Position, RelayCore};
@@ -191,6 +191,10 @@ pub(crate) fn endpoints(config: &Config, origin: &Origin) -> Result<Vec<Endpoint
         // What is said of a name is told to others.
         let endpoint = endpoint.with_dialect(origin.dynamic_parameters).with_silence(Silence::IsNoAnswer);
         let endpoint = endpoint.with_protocol(*protocol).with_keepalive(origin.keepalive);
+        let endpoint = match origin.methods {
+            Methods::Ads => endpoint,
+            Methods::PerType => endpoint.with_per_type_methods(),
+        };
         let endpoint = endpoint.with_streams_per_connection(origin.streams_per_connection);
         let endpoint = endpoint.with_max_request_size(config.limits.max_upstream_request_bytes);
         let endpoint = endpoint.with_request_limit(REQUESTS);

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use xds_relay::Config;
-use xds_relay::config::{Bootstrap, Unmatched};
+use xds_relay::config::{Bootstrap, Methods, Unmatched};
 
 /// All that there is in one.
 const ALL: &str = r#"server:
@@ -94,7 +94,8 @@ fn what_is_said_of_a_field_that_is_as_it_is_by_default_is_a_comment_too() {
     let printed = bootstrap.to_string();
     assert!(printed.contains("# logging.path, line 9: "), "{printed}");
     // The original asked each type's own service.
-    assert!(printed.contains("the control plane must speak ADS"), "{printed}");
+    assert_eq!(bootstrap.config().origins[0].methods, Methods::PerType);
+    assert!(printed.contains("per_type"), "{printed}");
     for note in bootstrap.notes() {
         let comment = format!("# {}, line {}: {}\n", note.field, note.line, note.text);
         assert_eq!(printed.matches(&comment).count(), 1, "{comment}{printed}");

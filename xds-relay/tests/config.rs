@@ -6,7 +6,7 @@ use std::{fs, path::Path, time::Duration};
 
 use xds_relay::{
     Config, ConfigError, ExampleMesh,
-    config::{FileReading, NodeField, OriginKind, ReadyWhen, Secrets, Unknown, XdstpStreams},
+    config::{FileReading, Methods, NodeField, OriginKind, ReadyWhen, Secrets, Unknown, XdstpStreams},
 };
 use xds_transport::Protocol;
 
@@ -38,7 +38,7 @@ fn every_field_but_origins_has_a_default() {
     assert_eq!(config.limits.max_response_bytes, 64 << 20);
     let [origin] = config.origins.as_slice() else { panic!("{:?}", config.origins) };
     assert!(origin.authorities.is_empty());
-    assert_eq!(origin.token, None);
+    assert_eq!((&origin.token, origin.methods), (&None, Methods::Ads));
     assert_eq!((origin.xdstp, origin.keepalive), (XdstpStreams::Shared, Duration::from_secs(300)));
     assert_eq!(origin.streams_per_connection.get(), 100);
     let OriginKind::Server { servers, protocol } = &origin.kind else { panic!("{origin:?}") };
@@ -63,6 +63,7 @@ origins:
   - name: up
     server: "http://localhost:1"
     protocol: sotw
+    methods: per_type
     xdstp: by_node
     keepalive: 30s
     streams_per_connection: 7
@@ -98,7 +99,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, m
     assert_eq!(config.authorities().into_iter().collect::<Vec<_>>(), [("", "files"), ("one", "up"), ("two", "up")]);
     let up = config.origin("up").unwrap();
     let OriginKind::Server { protocol, .. } = up.kind else { panic!("a server") };
-    assert_eq!(protocol, Protocol::Sotw);
+    assert_eq!((protocol, up.methods), (Protocol::Sotw, Methods::PerType));
     assert_eq!((up.xdstp, up.keepalive), (XdstpStreams::ByNode, Duration::from_secs(30)));
     assert_eq!(up.streams_per_connection.get(), 7);
     assert_eq!(

@@ -9,8 +9,8 @@ mod secret;
 mod service;
 
 pub use reference::{Reference, Step};
-pub(crate) use rule::no_sotw;
 pub use rule::{Dependent, TypeRule};
+pub(crate) use rule::{no_method, no_sotw};
 pub use rules::TypeRules;
 pub use secret::is_secret;
 pub use service::TypeService;

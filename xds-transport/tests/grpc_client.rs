@@ -21,7 +21,7 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint, Server};
 use tower::ServiceExt as _;
 use xds_transport::client::{Command, Event, Interest, Stream, Update, Verdict};
-use xds_transport::grpc::client::{Ads, DEFAULT_MAX_MESSAGE_SIZE};
+use xds_transport::grpc::client::{Ads, DEFAULT_MAX_MESSAGE_SIZE, PerType, TypeEvent};
 use xds_transport::grpc::server::{Accept, Accepted, Opened, Service};
 use xds_transport::{Frame, Protocol, TypeRules, TypeService};
 use xdstp_cache::Cache;
@@ -150,4 +150,40 @@ async fn a_stream_of_one_type_goes_over_any_channel() {
     let odd = TypeService::new("no path \n", "A");
     let mut ads = Ads::open_for_type(connect().await, &odd, Protocol::Delta, 1, MetadataMap::new());
     assert_eq!(ads.next(|| None).await.expect_err("no path").code(), tonic::Code::Internal);
+}
+
+/// And each of its types a method.
+#[tokio::test]
+async fn a_stream_for_each_type_is_opened_as_it_is_asked_for() {
+    const EDS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+    let rules = Arc::new(TypeRules::envoy());
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let mut said = MetadataMap::new();
+        said.insert("x-say", "hello".parse().expect("ASCII"));
+        let mut machine = Stream::new(protocol, Default::default(), rules.clone()).per_type();
+        let mut streams = PerType::open(connect().await, rules.clone(), protocol, DEFAULT_MAX_MESSAGE_SIZE, said);
+        machine.connected(Instant::now());
+        for (opened, of, interest) in [(1, CDS, "large"), (2, EDS, "none")] {
+            let name = ResourceName::parse(interest).expect("an opaque name");
+            machine.apply(Command::Subscribe(of.into(), name.into()));
+            let mut heard = 0;
+            // The other type has nothing to say over SotW.
+            while heard < 1 + usize::from(of == CDS) {
+                let next = streams.next(|room| machine.poll_transmit_by_type(Instant::now(), room)).await;
+                heard += 1;
+                match next.expect("sound streams").expect("an event") {
+                    TypeEvent::Opened(answered, metadata) => {
+                        assert_eq!(answered.as_str(), of, "{opened}");
+                        assert_eq!(metadata.get("x-said").expect("said"), "hello");
+                    }
+                    TypeEvent::Message(came, message) => {
+                        assert_eq!(came.as_str(), of, "{opened}");
+                        machine.handle_message_of(Instant::now(), &came, message).expect("a sound response");
+                    }
+                    over => panic!("{over:?}"),
+                }
+            }
+            assert_eq!(format!("{streams:?}").matches("type.googleapis.com").count(), opened);
+        }
+    }
 }

@@ -71,6 +71,13 @@ impl<V> Cache<V> {
         self.store.lose_answers();
     }
 
+    /// The same of one type only.
+    pub fn type_lost(&mut self, type_url: &TypeUrl) {
+        if !self.store.options.authoritative {
+            self.store.lose_answers_of(type_url);
+        }
+    }
+
     /// Ends the error of a collection that is answered: who was told of it is told that it is empty, if it is and has a name to
     /// say so by.
     pub(crate) fn end_collection_error(&mut self, list: ListKey, woken: &mut Vec<SubscriberId>) -> bool {

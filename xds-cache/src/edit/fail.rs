@@ -9,7 +9,7 @@ use crate::edit::Edit;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{Target, TypeKey};
-use crate::resource_error::{Failure, ResourceError, Told};
+use crate::resource_error::{Cause, Failure, ResourceError, Told};
 use crate::store::{Answer, State, collection_of};
 use crate::text::TypeUrl;
 
@@ -159,7 +159,7 @@ impl<V> Cache<V> {
         }
         let type_key = self.store.type_key(type_url);
         let seq = self.store.next_seq();
-        let lasting = !error.is_transient();
+        let (lasting, is_said) = (!error.is_transient(), error.cause != Cause::Unasked);
         let before = self.store.set_error(type_key, name.clone(), Failure { error, seq, listed, at: Some(now) });
         let was_spared = before.as_ref().is_some_and(|failure| failure.error.is_transient());
         let present = self.store.is_here(type_key, name) || self.resource(type_url, name).is_some();
@@ -168,7 +168,8 @@ impl<V> Cache<V> {
         }
         if let Some(at) = self.store.slot_of(type_key, name) {
             let slot = &mut self.store[at];
-            if matches!(slot.state, State::Unknown) {
+            // Of what the origin was not asked for, it did not say that it is not there.
+            if is_said && matches!(slot.state, State::Unknown) {
                 (slot.state, slot.seq) = (State::Absent, seq);
             }
             self.mark(Target::Slot(at), woken);

@@ -10,7 +10,7 @@ use crate::change_set::Removals;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{LinkKey, ListKey, SlotKey, Target, TypeKey};
-use crate::resource_error::{Failed, ResourceError};
+use crate::resource_error::{Cause, Failed, ResourceError};
 use crate::store::refuses;
 use crate::subscribers::{Debt, Link, Names};
 
@@ -173,9 +173,11 @@ impl<V> Cache<V> {
             false => subscriber.owed.owes(Debt::Comparison, name),
         };
         let failure = self.store[subscriber.type_key].errors.get(name);
+        // Who reads no errors goes on to wait for what the origin was not asked for.
         name.as_str() == "*"
             || self.store.is_unreadable(subscriber.type_key, name)
-            || failure.is_some_and(|failure| failure.error.is_transient()) && holds()
+            || failure
+                .is_some_and(|failure| failure.error.cause == Cause::Unasked || failure.error.is_transient() && holds())
     }
 
     /// What a subscriber is to be told of a name it asked for, when it pulls.

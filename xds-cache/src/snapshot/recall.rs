@@ -11,6 +11,7 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{ListKey, SlotKey, TypeKey};
 use crate::moments::NEVER;
+use crate::resource_error::Cause;
 use crate::snapshot::Known;
 use crate::store::{Answer, Gone, List, State, Store};
 use crate::text::TypeUrl;
@@ -120,8 +121,11 @@ impl<V> Cache<V> {
     fn is_said(&self, type_key: TypeKey, name: &ResourceName) -> bool {
         let slot = self.store.slot_of(type_key, name).map(|at| &self.store[at]);
         let complete = |list: ListKey| self.store[list].answer == Answer::Complete;
-        slot.is_some_and(|slot| !matches!(slot.state, State::Unknown))
-            || self.store[type_key].errors.contains_key(name)
+        let error = self.store[type_key].errors.get(name).map(|failure| &failure.error.cause);
+        // Of what it was not asked for the origin said nothing.
+        let is_unasked = error == Some(&Cause::Unasked);
+        slot.is_some_and(|slot| !matches!(slot.state, State::Unknown) && !is_unasked)
+            || error.is_some() && !is_unasked
             || self.store[type_key].aliases.canonical(name).is_some()
             || self.store.collections_of(type_key, name).into_iter().flatten().any(complete)
     }

@@ -4,7 +4,7 @@ use xdstp_uri::ResourceName;
 
 use crate::interest::Interest;
 use crate::keys::{ListKey, TypeKey};
-use crate::resource_error::{Failure, ResourceError};
+use crate::resource_error::{Cause, Failure, ResourceError};
 use crate::store::list::{Answer, List};
 use crate::store::tables::Store;
 
@@ -14,8 +14,12 @@ pub(crate) fn collection_of(name: &ResourceName) -> Option<Interest> {
     if interest.is_collection() { Some(interest) } else { name.glob_parent().map(Interest::Name) }
 }
 
-/// Whether an error is why a collection is not sent. That there is no such glob is the answer to who asks for it.
+/// Whether an error is why a collection is not sent. That there is no such glob is the answer to who asks for it; that the origin
+/// was not asked is none.
 pub(crate) fn refuses(name: &ResourceName, error: &ResourceError) -> bool {
+    if error.cause == Cause::Unasked {
+        return false;
+    }
     match Interest::from(name.clone()) {
         Interest::Wildcard => true,
         Interest::Name(name) => name.is_glob() && error.code != ResourceError::NOT_FOUND,
@@ -76,9 +80,9 @@ impl<V> Store<V> {
         of.unreadable > 0 && of.errors.iter().any(|(name, failure)| failure.error.leaves_unknown() && lacks(name))
     }
 
-    /// Whether a collection as a whole has an error.
+    /// Whether a collection as a whole has an error that is an answer.
     pub(crate) fn is_refused(&self, list: ListKey) -> bool {
-        self.refusal(list).is_some()
+        self.refusal(list).is_some_and(|(_, failure)| failure.error.cause != Cause::Unasked)
     }
 
     /// It is not sent any more, if it is refused: what comes to it from then on, nobody says. Of an authoritative cache all there is

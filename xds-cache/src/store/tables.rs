@@ -12,7 +12,7 @@ use crate::keys::{ListKey, SlotKey, Target, TypeKey};
 use crate::moments::{Moments, Seq};
 use crate::options::Options;
 use crate::resource::Resource;
-use crate::resource_error::Failure;
+use crate::resource_error::{Cause, Failure};
 use crate::store::aliases::Aliases;
 use crate::store::departures::Departures;
 use crate::store::idle::Idle;
@@ -191,6 +191,17 @@ impl<V> Store<V> {
         }
     }
 
+    /// The same of one type.
+    pub(crate) fn lose_answers_of(&mut self, type_url: &TypeUrl) {
+        let Some(type_key) = self.type_keys.get(type_url) else { return };
+        // Of all types: that something went before this is not told of any, which is to err on the safe side.
+        self.lost = self.seq;
+        let lists = self.lists.values_mut().filter(|list| list.type_key == *type_key);
+        for list in lists.filter(|list| list.answer == Answer::Complete) {
+            list.answer = Answer::Stale;
+        }
+    }
+
     /// What a new list starts from: all that is in an authoritative cache is all there is.
     fn first_answer(&self) -> Answer {
         if self.has_all() { Answer::Complete } else { Answer::None }
@@ -207,7 +218,8 @@ impl<V> Store<V> {
             return at;
         }
         let of = &self.types[type_key];
-        let answered = self.has_all() || of.errors.contains_key(name);
+        let answered =
+            self.has_all() || of.errors.get(name).is_some_and(|failure| failure.error.cause != Cause::Unasked);
         let canonical = of.aliases.canonical(name).and_then(|canonical| self.slot_of(type_key, canonical));
         let (state, seq) = match canonical {
             Some(canonical) => (State::Absent, self.slots[canonical].seq),

@@ -29,15 +29,30 @@ fn rule_151_nothing_is_gone_before_the_answer_is_complete() {
 }
 
 #[test]
+fn rule_150_what_is_complete_says_what_is_gone_while_only_another_type_is_lost() {
+    let mut world = World::relay();
+    world.subscriber(&["*"]);
+    world.put("a", "1");
+    world.cache.answered(&world.of, &interest("*"), &mut Vec::new());
+    world.cache.type_lost(&"another".into());
+    let id = resumed(&mut world, &["*"], &[("a", "1"), ("b", "1")]);
+    assert_eq!(world.pull(id), ["-b"]);
+}
+
+#[test]
 fn rule_150_what_was_complete_says_nothing_is_gone_once_the_origin_is_lost() {
-    for collection in [GLOB, "*"] {
+    for (collection, of_type) in [(GLOB, false), ("*", false), (GLOB, true), ("*", true)] {
         let (here, new) = if collection == GLOB { (MEMBER, OTHER) } else { ("a", "b") };
         let mut world = World::relay();
         let first = world.subscriber(&[collection]);
         world.put(here, "1");
         world.cache.answered(&world.of, &interest(collection), &mut Vec::new());
         world.pull(first);
-        world.cache.origin_lost();
+        if of_type {
+            world.cache.type_lost(&world.of);
+        } else {
+            world.cache.origin_lost();
+        }
         // Another relay, which is not cut off, told it of something newer.
         let id = resumed(&mut world, &[collection], &[(here, "1"), (new, "1")]);
         assert_eq!(world.pull(id), [""; 0]);

@@ -1,7 +1,7 @@
 //! What an earlier cache knew.
 
 use super::*;
-use crate::{Extent, Known};
+use crate::{Cause, Extent, Known};
 
 /// What a relay knows after a restart, from the snapshot of another.
 fn recalled(before: &World) -> World {
@@ -48,6 +48,24 @@ fn who_waits_is_sent_what_is_recalled_and_who_comes_later_too() {
     assert_eq!(world.pull_as(later, Removals::Include).0.len(), 2);
     assert_eq!(["a", "b", "c"].map(|text| world.cache.is_stale(&world.of, &name(text))), [true, false, true]);
     assert_eq!(world.cache.stale_count(), 2);
+}
+
+/// An error of the origin's counts for more than what was known, and one that it never said does not.
+#[test]
+fn what_the_origin_could_not_be_asked_for_is_recalled_and_nobody_is_told_that_it_is_gone() {
+    for (cause, told, is_recalled) in [(Cause::Said, "-a:14", false), (Cause::Unasked, "a:14", true)] {
+        let mut world = World::relay();
+        let waits = world.subscriber(&["a"]);
+        world.pull(waits);
+        let mut edit = world.cache.edit(world.now);
+        edit.fail(&world.of, &name("a"), ResourceError::new(14, "why").found_by(cause));
+        let _ = edit.finish();
+        assert_eq!(world.pull(waits), [""; 0]);
+        assert_eq!(world.errors(waits), [told]);
+        recall(&mut world, &before(&["a"]));
+        assert_eq!(world.pull(waits), if is_recalled { vec!["a@1"] } else { vec![] });
+        assert_eq!(world.cache.error(&world.of, &name("a")).is_none(), is_recalled);
+    }
 }
 
 #[test]

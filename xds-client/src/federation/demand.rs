@@ -96,19 +96,20 @@ impl Demand {
 
     /// Gives up what lingered long enough, unless it `stays`, and notes what was left: of either not more than `most` at
     /// once. What is given up is returned, and whether there may be more to do. What there is no room for is given up
-    /// whether it stays or not.
+    /// whether it stays or not. Of a type that is paused the origin is as if it were not connected.
     pub(crate) fn expire(
         &mut self,
         now: Instant,
         most: usize,
-        connected: bool,
+        (connected, paused): (bool, &BTreeSet<TypeUrl>),
         stays: impl Fn(&Wish) -> bool,
     ) -> (Vec<Wish>, bool) {
+        let is_there = |(of, _): &Wish| connected && !paused.contains(of);
         let mut crowded_out = self.note_left(now, most);
         let mut over = Vec::new();
         if connected && self.due.len() < self.lingering.len() {
             // The origin is back.
-            let overdue = self.lingering.iter().filter(|(_, (until, _))| *until <= now);
+            let overdue = self.lingering.iter().filter(|(wish, (until, _))| *until <= now && is_there(wish));
             over.extend(overdue.map(|(wish, _)| wish.clone()).take(most));
         }
         while over.len() < most
@@ -119,7 +120,7 @@ impl Demand {
         }
         let more = over.len() >= most || !self.left.is_empty();
         over.retain(|wish| {
-            let gives_up = connected || self.forgets || !stays(wish);
+            let gives_up = is_there(wish) || self.forgets || !stays(wish);
             gives_up && self.give_up(wish)
         });
         crowded_out.append(&mut over);

@@ -1,6 +1,6 @@
 //! What comes over one stream from an origin, on its way to the scopes it belongs to; and what they want, to the origin.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_transport::Protocol;
 use xds_transport::client::{Command, Intern, Update, Verdict};
-use xdstp_cache::{Selector, TypeUrl, Version};
+use xdstp_cache::{ResourceError, Selector, TypeUrl, Version};
 
 use self::reachable::Reachable;
 use crate::federation::alike::Unsaid;
@@ -30,6 +30,7 @@ const SILENT: Duration = Duration::from_secs(15);
 /// open for this long.
 const STEADY: Duration = Duration::from_secs(30);
 
+mod paused;
 mod program;
 mod reachable;
 mod sort;
@@ -56,6 +57,8 @@ pub(crate) struct Feed {
     settling: Settling,
     markers: Markers,
     elsewhere: Elsewhere,
+    /// Types whose stream ended while others go on, and that were not answered since: until when the next may end, too.
+    paused: BTreeMap<TypeUrl, Instant>,
     reachable: Reachable,
     /// When a stream that was not answered is remarkable.
     silent_at: Option<Instant>,
@@ -95,6 +98,7 @@ impl Feed {
             settling: Settling::new(markers.wait()),
             markers,
             elsewhere: Elsewhere::default(),
+            paused: BTreeMap::new(),
             silent_at: None,
             dropped: Vec::new(),
             steady_at: None,
@@ -170,6 +174,7 @@ impl Consumer for Feed {
                 } else {
                     trouble.iter().for_each(|trouble| scope.tell_unreachable(trouble));
                 }
+                scope.pause(seat.key(), &self.paused);
                 let more = scope.take_asks(now, seat.key(), there, &mut |command| {
                     left |= self.note(&command);
                     apply(command);
@@ -207,6 +212,7 @@ impl Consumer for Feed {
         self.server.observer.received(&self.server.origin, &update.type_url, responses, resources);
         if !update.unsaid {
             self.server.observer.spoke(&self.server.origin, now);
+            self.resume_type(&update.type_url);
         }
         self.refuse(&update.rejected);
         let as_they_were = (update.repeated.len() + update.unchanged) as u64;
@@ -284,6 +290,7 @@ impl Consumer for Feed {
                 }
                 self.tell_lost(error.as_deref());
                 (self.silent_at, self.steady_at, self.steady) = (None, None, false);
+                self.paused.clear();
                 self.markers.forget_all();
                 let settled = self.settling.pause();
                 self.settle(settled, now);
@@ -307,6 +314,19 @@ impl Consumer for Feed {
                 }
             }
         }
+    }
+
+    fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError) {
+        let again = self.paused.contains_key(type_url);
+        self.pause_type(now, type_url, &error.message);
+        // A balancer without an origin may hold one stream while it ends another. One that ends again says nothing of those that last.
+        if !again && !lock(&self.state).answered {
+            self.steady_at = now.checked_add(STEADY);
+        }
+    }
+
+    fn type_opened(&mut self, now: Instant, type_url: &TypeUrl) {
+        self.type_lasts(now, type_url);
     }
 
     /// Nothing that the one before said of itself says anything of this one; what it gave is served on.
@@ -338,8 +358,10 @@ impl Consumer for Feed {
         let heard = heard.inspect_err(|_| self.server.observer.looped(&self.server.origin))?;
         let by_relay = heard.is_some() && self.server.protocol == Protocol::Delta;
         self.settling.connected(by_relay, self.markers.wait());
-        let before = std::mem::replace(&mut lock(&self.state).relays, heard);
-        drop(before);
+        if heard.is_some() {
+            let before = std::mem::replace(&mut lock(&self.state).relays, heard);
+            drop(before);
+        }
         Ok(())
     }
 
@@ -349,7 +371,9 @@ impl Consumer for Feed {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.due.next(), self.settling.poll_timeout(), self.silent_at, self.steady_at].into_iter().flatten().min()
+        let paused = self.paused.values().min().copied();
+        let own = [self.due.next(), self.settling.poll_timeout(), self.silent_at, self.steady_at, paused];
+        own.into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -362,6 +386,7 @@ impl Consumer for Feed {
             self.steady = true;
             self.tell_back(true);
         }
+        self.resume_steady(now);
         // What lingers is looked at with the commands.
         let settled = self.settling.settled(now);
         self.settle(settled, now);

@@ -112,6 +112,17 @@ impl Markers {
         }
     }
 
+    /// The stream of one type is.
+    pub(crate) fn forget_type(&mut self, type_url: &TypeUrl) {
+        let awaited: Vec<_> = self.awaited.keys().filter(|(of, _)| of == type_url).cloned().collect();
+        if !awaited.is_empty() {
+            self.wait = LONGEST_WAIT.min(self.wait * 2);
+        }
+        for key in awaited {
+            self.leave(key);
+        }
+    }
+
     /// What the origin is to be told.
     pub(crate) fn take_commands(&mut self) -> Vec<Command> {
         std::mem::take(&mut self.commands)
@@ -174,6 +185,14 @@ mod tests {
             markers.forget_all();
         }
         assert_eq!(waits, [15, 30, 60, 120, 240, 480, 900, 900, 900]);
+        // So does one of the type.
+        let mut markers = Markers::new(7);
+        markers.ask(("T".into(), Interest::Wildcard));
+        markers.forget_type(&"U".into());
+        assert_eq!(markers.wait().as_secs(), 15);
+        markers.forget_type(&"T".into());
+        assert_eq!(markers.wait().as_secs(), 30);
+        markers.wait = LONGEST_WAIT;
         // A stream that ends with none says nothing of them.
         markers.forget_all();
         assert_eq!(markers.wait(), LONGEST_WAIT);

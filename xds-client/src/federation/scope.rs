@@ -3,7 +3,7 @@
 //! The unit of locking. The lock is held to store and mark, or to pull; nobody is woken under it,
 //! and no two scopes are locked at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
@@ -122,6 +122,8 @@ struct State {
     /// Its servers, where there are several.
     several: Option<Box<Several>>,
     of_others: OfOthers,
+    /// Types whose stream ended while others went on, as the stream said last that feeds it: as if their origin were away.
+    paused: BTreeSet<TypeUrl>,
     /// When its origin said last what all there is is, if it does.
     filled_at: Option<Instant>,
 }
@@ -212,6 +214,7 @@ impl Scope {
             asks_at: None,
             rests_since: None,
             recall: None,
+            paused: BTreeSet::new(),
             said_gone: SaidGone::default(),
             reach: hearing::Reach::default(),
             several: None,

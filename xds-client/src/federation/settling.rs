@@ -74,9 +74,10 @@ impl Settling {
     }
 
     /// Whether the origin of this stream is a relay, of which no silence says anything; and after how long without an end
-    /// an answer is doubtful.
+    /// an answer is doubtful. Each type may have a stream: one to a relay is enough.
     pub(crate) fn connected(&mut self, by_relay: bool, doubts_after: Duration) {
-        (self.by_relay, self.doubts_after) = (by_relay, doubts_after);
+        self.by_relay |= by_relay;
+        self.doubts_after = doubts_after;
     }
 
     /// Bytes came.
@@ -115,8 +116,8 @@ impl Settling {
         for collection in &update.complete {
             self.complete(&update.type_url, collection);
         }
-        // Nothing ends an answer that there is not.
-        update.withheld().for_each(|collection| self.forget(&update.type_url, &collection));
+        // Nothing ends an answer that there is not. That there is no stream for it takes none back.
+        update.withheld().filter(|_| !update.unsaid).for_each(|of| self.forget(&update.type_url, &of));
         update.complete.clone()
     }
 
@@ -190,12 +191,31 @@ impl Settling {
 
     /// The stream is over: what the next one has to say is to be heard first. What came of it is all there is for now.
     pub(crate) fn pause(&mut self) -> Settled {
-        self.heard = None;
+        (self.heard, self.by_relay) = (None, false);
         self.doubtful.clear();
         self.before.extend(std::mem::take(&mut self.begun).into_keys());
         self.before.append(&mut self.complete);
         self.unshown_since = None;
         Settled { begun: std::mem::take(&mut self.unshown).into_iter().collect(), complete: Vec::new() }
+    }
+
+    /// The same of the stream of one type: what others say, or do not, says nothing of it meanwhile.
+    pub(crate) fn pause_type(&mut self, type_url: &TypeUrl) -> Settled {
+        let is_of = |(of, _): &Wish| of == type_url;
+        self.doubtful.retain(|(_, wish)| !is_of(wish));
+        self.before.extend(self.begun.keys().filter(|wish| is_of(wish)).cloned());
+        self.begun.retain(|wish, _| !is_of(wish));
+        self.before.extend(self.complete.iter().filter(|wish| is_of(wish)).cloned());
+        self.complete.retain(|wish| !is_of(wish));
+        let (begun, others): (Vec<_>, BTreeSet<_>) = (
+            self.unshown.iter().filter(|wish| is_of(wish)).cloned().collect(),
+            self.unshown.iter().filter(|wish| !is_of(wish)).cloned().collect(),
+        );
+        self.unshown = others;
+        if self.unshown.is_empty() {
+            self.unshown_since = None;
+        }
+        Settled { begun, complete: Vec::new() }
     }
 
     /// The next stream is to another server, which cannot say of anything that it is as it was.
@@ -315,6 +335,47 @@ mod tests {
         settling.received(at);
         assert_eq!(settling.settled(at + SILENCE), Settled::default());
         settling.update(at, &update(at, &["b"]), true);
+        assert_eq!(settling.settled(at + SILENCE).complete, [all()]);
+    }
+
+    /// Others go on, and their silence says nothing of what has no stream.
+    #[test]
+    fn rule_150_a_type_without_a_stream_must_speak_before_any_silence_counts_for_it() {
+        let mut at = now();
+        let mut settling = settling();
+        settling.update(at, &update(at, &["a"]), true);
+        assert_eq!(settling.pause_type(&"another".into()), Settled::default());
+        assert_eq!(settling.pause_type(&CLUSTERS.into()), Settled { begun: vec![all()], complete: vec![] });
+        at += Duration::from_secs(3600);
+        settling.received(at);
+        assert_eq!((settling.settled(at + SILENCE), settling.poll_timeout()), (Settled::default(), None));
+        // That it is refused meanwhile forgets nothing: the next may say that all is as it was.
+        let mut refused = update(at, &[]);
+        refused.unsaid = true;
+        (refused.answered, refused.complete) = (vec![], vec![]);
+        refused.errors = vec![("*".parse().unwrap(), xdstp_cache::ResourceError::new(12, "no method"))];
+        settling.update(at, &refused, true);
+        at += SILENCE;
+        settling.update(at, &update(at, &["b"]), true);
+        assert_eq!(settling.settled(at + SILENCE), Settled { begun: vec![], complete: vec![all()] });
+        // What was complete is not any more, either.
+        settling.pause_type(&CLUSTERS.into());
+        settling.update(at, &update(at, &["b"]), true);
+        assert_eq!(settling.settled(at + SILENCE).complete, [all()]);
+    }
+
+    #[test]
+    fn rule_150_one_stream_to_a_relay_is_enough_for_silence_to_say_nothing() {
+        let at = now();
+        let mut settling = settling();
+        settling.connected(true, SILENCE);
+        settling.connected(false, SILENCE);
+        settling.update(at, &update(at, &["a"]), true);
+        assert!(settling.settled(at + SILENCE).complete.is_empty());
+        // The next connection may be to another.
+        settling.pause();
+        settling.connected(false, SILENCE);
+        settling.update(at, &update(at, &["a"]), true);
         assert_eq!(settling.settled(at + SILENCE).complete, [all()]);
     }
 

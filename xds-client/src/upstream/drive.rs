@@ -9,16 +9,15 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use tonic::metadata::MetadataMap;
-use xds_transport::Protocol;
 use xds_transport::client::{Command, Event, Stream};
-use xds_transport::grpc::client::Ads;
 use xds_transport::wire::parameters::LocatorError;
+use xdstp_cache::{ResourceError, TypeUrl};
 
+use super::calls::{Called, Calls, Requests};
 use super::ended;
 use super::pool::{Departure, Place, Pool, Unreachable};
-use super::{Connection, Consumer, Upstream};
-use crate::endpoint::Endpoint;
+use super::{Connection, Consumer, UNIMPLEMENTED, Upstream};
+use crate::endpoint::{Endpoint, Methods};
 
 /// As long as any process runs.
 const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -57,6 +56,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
         Some(limit) => stream.limit_requests(limit),
         None => stream,
     };
+    let stream = if matches!(endpoint.methods, Methods::PerType) { stream.per_type() } else { stream };
     let mut upstream = Upstream::new(stream, endpoint.backoff.clone(), now());
     let (mut returned, mut replaced) = (pool.returned(), pool.replaced());
     let mut server = replaced.borrow().server;
@@ -83,14 +83,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
 
         let of_upstream = upstream.poll_timeout();
         let due = [of_upstream, consumer.poll_timeout()].into_iter().flatten().min();
-        let transmit = || {
-            let request = if more && !upstream.has_answer() { None } else { upstream.poll_transmit(now()) };
-            if request.is_some() || upstream.poll_timeout() != of_upstream {
-                // A request may start a timer, or wait for its turn: then `due` is not what it was.
-                wake.notify_one();
-            }
-            request
-        };
+        let requests = Requests { upstream: &mut upstream, more, due: of_upstream, wake: &wake };
         let happened = tokio::select! {
             biased;
             // The stream here has the other end.
@@ -109,7 +102,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
                 continue;
             }
             // What came in before a time is over counts as before it.
-            happened = link.next(endpoint.protocol, transmit) => happened,
+            happened = link.next(&endpoint, requests) => happened,
             () = tokio::task::yield_now(), if more => continue,
             () = wake.notified(), if !more => continue,
             // The pool has the other end.
@@ -119,31 +112,45 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
             }
             () = sleep_until(due) => continue,
         };
+        let mut has_no_method = false;
         let ended = match happened {
             Happened::Connected(place) => {
-                let (protocol, limit) = (endpoint.protocol, endpoint.max_message_size);
                 let mut metadata = consumer.metadata();
                 metadata.as_mut().extend(place.credentials().into_headers());
-                let ads = match &endpoint.service {
-                    None => Ads::open_with_metadata(place.channel(), protocol, limit, metadata),
-                    Some(service) => Ads::open_for_type(place.channel(), service, protocol, limit, metadata),
-                };
-                link = Link::Up { ads, opened: false, received_at: None, place };
+                link = Link::Up { calls: Calls::open(&endpoint, &place, metadata), received_at: None, place };
                 let connection = upstream.connected(now());
                 consumer.connection(now(), connection);
                 continue;
             }
-            Happened::Opened(metadata) => {
+            Happened::Called(Called::Opened(of, metadata)) => {
                 if let Err(error) = consumer.opened(&metadata) {
                     link = Link::Down;
                     let connection = upstream.declined(now(), error, random());
                     consumer.connection(now(), connection);
+                } else if let Some(of) = of {
+                    upstream.type_opened(now(), &of);
+                    consumer.type_opened(now(), &of);
                 }
                 continue;
             }
-            Happened::Message(message) => {
+            Happened::Called(Called::TypeEnded { of, error, is_too_long }) => {
+                if is_too_long {
+                    consumer.too_long();
+                }
                 link.tell_received(&mut upstream, &mut consumer);
-                match upstream.handle_message(now(), message) {
+                if ends_alone(&link, &of, error.clone(), &mut upstream, &mut consumer) {
+                    continue;
+                }
+                has_no_method = error.code == UNIMPLEMENTED;
+                error.message.to_string()
+            }
+            Happened::Called(Called::Message(of, message)) => {
+                link.tell_received(&mut upstream, &mut consumer);
+                let handled = match &of {
+                    None => upstream.handle_message(now(), message),
+                    Some(of) => upstream.handle_message_of(now(), of, message),
+                };
+                match handled {
                     Ok(answered) => {
                         if let Some(connection) = answered {
                             link.answered();
@@ -152,11 +159,24 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
                         deliver(&mut upstream, &mut consumer);
                         continue;
                     }
-                    Err(error) => ended::chain(&error),
+                    Err(error) => {
+                        let words = ended::chain(&error);
+                        if of.is_some_and(|of| {
+                            let is_last = link.close(&of);
+                            !is_last && ends_alone(&link, &of, ended::unread(&words), &mut upstream, &mut consumer)
+                        }) {
+                            continue;
+                        }
+                        words
+                    }
                 }
             }
-            Happened::Ended(error) => error,
-            Happened::TooLong(error) => {
+            Happened::Called(Called::Ended(error)) => error,
+            Happened::Called(Called::NoMethod(error)) => {
+                has_no_method = true;
+                error
+            }
+            Happened::Called(Called::TooLong(error)) => {
                 consumer.too_long();
                 error
             }
@@ -177,6 +197,9 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
             Some(retry_at) => upstream.lost(now(), Some(error.clone()), retry_at),
             None => upstream.disconnected(now(), Some(error.clone()), random()),
         };
+        if has_no_method {
+            upstream.has_no_method(now());
+        }
         if let Connection::Disconnected { error: told, .. } = &mut connection
             && go_away.is_some_and(|said| said.is_complaint())
         {
@@ -218,9 +241,7 @@ enum Link {
     Connecting(Pin<Box<dyn Future<Output = Result<Place, Unreachable>> + Send>>),
     Up {
         // Before its place, which may be the last on a connection.
-        ads: Ads,
-        /// The consumer was told what the origin answered the stream with.
-        opened: bool,
+        calls: Calls,
         /// What the consumer and the machine were told last.
         received_at: Option<Instant>,
         place: Place,
@@ -230,36 +251,30 @@ enum Link {
 enum Happened {
     Connected(Place),
     Unreachable(Unreachable),
-    Opened(MetadataMap),
-    Message(Bytes),
-    Ended(String),
-    /// For a message that is longer than is taken.
-    TooLong(String),
+    Called(Called),
 }
 
 impl Link {
     /// Loses nothing when it is dropped.
-    async fn next(&mut self, protocol: Protocol, transmit: impl FnMut() -> Option<Bytes>) -> Happened {
+    async fn next(&mut self, endpoint: &Endpoint, requests: Requests<'_>) -> Happened {
         match self {
             Self::Down => std::future::pending().await,
             Self::Connecting(connecting) => match connecting.await {
                 Ok(place) => Happened::Connected(place),
                 Err(unreachable) => Happened::Unreachable(unreachable),
             },
-            Self::Up { ads, opened: opened @ false, .. } => match ads.metadata(transmit).await {
-                Ok(metadata) => {
-                    *opened = true;
-                    Happened::Opened(metadata)
-                }
-                Err(status) => Happened::Ended(ended::words(&status, protocol)),
-            },
-            Self::Up { ads, .. } => match ads.next(transmit).await {
-                Ok(Some(message)) => Happened::Message(message),
-                Ok(None) => Happened::Ended("the origin closed the stream".into()),
-                Err(status) if ended::is_too_long(&status) => Happened::TooLong(ended::words(&status, protocol)),
-                Err(status) => Happened::Ended(ended::words(&status, protocol)),
-            },
+            Self::Up { calls, .. } => Happened::Called(calls.next(endpoint, requests).await),
         }
+    }
+
+    /// Whether its connection takes no more streams: what ends then is not opened again beside others.
+    fn is_over(&self) -> bool {
+        matches!(self, Self::Up { place, .. } if place.is_over())
+    }
+
+    /// Closes the stream of a type. Whether it was the last.
+    fn close(&mut self, of: &TypeUrl) -> bool {
+        if let Self::Up { calls, .. } = self { calls.close(of) } else { true }
     }
 
     fn answered(&mut self) {
@@ -271,8 +286,8 @@ impl Link {
     /// Nothing is connected any more; what became of the connection, if there was one.
     fn take_down(&mut self) -> Departure {
         match std::mem::replace(self, Self::Down) {
-            Self::Up { ads, place, .. } => {
-                drop(ads);
+            Self::Up { calls, place, .. } => {
+                drop(calls);
                 place.end()
             }
             Self::Down | Self::Connecting(_) => Departure::default(),
@@ -280,15 +295,31 @@ impl Link {
     }
 
     fn tell_received(&mut self, upstream: &mut Upstream, consumer: &mut impl Consumer) {
-        let Self::Up { ads, received_at, .. } = self else { return };
-        if *received_at != ads.received_at() {
-            *received_at = ads.received_at();
+        let Self::Up { calls, received_at, .. } = self else { return };
+        if *received_at != calls.received_at() {
+            *received_at = calls.received_at();
             for at in received_at.iter() {
                 upstream.received(*at);
                 consumer.received(*at);
             }
         }
     }
+}
+
+/// The stream of a type is over. Whether those of others go on, which what is opened beside them may: on a connection that takes no
+/// more streams it may not.
+fn ends_alone(
+    link: &Link,
+    of: &TypeUrl,
+    error: ResourceError,
+    upstream: &mut Upstream,
+    consumer: &mut impl Consumer,
+) -> bool {
+    if link.is_over() {
+        return false;
+    }
+    consumer.type_ended(now(), of, &error);
+    upstream.type_ended(now(), of, error, random())
 }
 
 fn is_due(timeout: Option<Instant>) -> bool {

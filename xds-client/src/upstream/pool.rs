@@ -201,7 +201,8 @@ impl Shared {
     }
 
     fn over(endpoint: Endpoint, connect: impl Fn() -> Connecting + Send + Sync + 'static) -> Arc<Self> {
-        let places = Places::new(endpoint.streams_per_connection.get(), endpoint.backoff.clone());
+        let (most, each) = (endpoint.streams_per_connection.get(), endpoint.streams_each());
+        let places = Places::new(most, each, endpoint.backoff.clone());
         let state = Mutex::new(State { places, waiting: VecDeque::new() });
         let (returned, _) = watch::channel(());
         Arc::new(Self { endpoint: Arc::new(endpoint), connect: Box::new(connect), state, returned })
@@ -286,6 +287,11 @@ impl Place {
     #[cfg(test)]
     pub(super) async fn left(&self) {
         self.connected.heard.over().await;
+    }
+
+    /// Whether the connection takes no more streams.
+    pub(super) fn is_over(&self) -> bool {
+        self.connected.heard.is_over()
     }
 
     /// The stream had its first response: the origin is there, and the next wait for it is short again.

@@ -195,6 +195,7 @@ impl Bootstrap {
             let server = servers.first().map(super::ServerAddress::target);
             fields.insert("server".to_owned(), json!(server));
             fields.insert("protocol".to_owned(), json!(protocol.as_str()));
+            fields.insert("methods".to_owned(), origin.methods.to_value());
         }
         if self.says_keepalive {
             fields.insert("keepalive".to_owned(), json!(humantime::format_duration(origin.keepalive).to_string()));

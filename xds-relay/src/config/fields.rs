@@ -57,6 +57,7 @@ pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "tls",
     "token",
     "protocol",
+    "methods",
     "xdstp",
     "dynamic_parameters",
     "keepalive",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use xdstp_uri::ResourceName;
 
 use super::fields::FOLLOW_FIELDS;
-use super::{Origin, Rollout, XdstpStreams};
+use super::{Methods, Origin, Rollout, XdstpStreams};
 use crate::releases::{Gathered, Stages, Types};
 use crate::yaml::{self, Error};
 
@@ -22,6 +22,8 @@ const NO_ROLLOUT: &str =
     "expected a rollout of old-style, or of an authority of this origin: it is followed to release what it has";
 const BY_NODE: &str =
     "not with xdstp: by_node: a release is the same for every node, and all names are each node's own there";
+const PER_TYPE: &str = "not with methods: per_type: streams of types have no order among each other, and a release between two of them \
+                        is what the control plane never had";
 const COLLECTIONS: &str = "expected a type, such as envoy.config.listener.v3.Listener, or an xdstp: glob";
 const OTHER_TYPE: &str =
     "expected Listeners, Clusters or ScopedRouteConfigurations: of others nobody says which there are";
@@ -85,7 +87,7 @@ impl Follow {
     }
 }
 
-/// An origin that is followed and whose names are each node's own, or of which nothing is released, or not that of a collection: which, by
+/// An origin that is followed and whose names are each node's own, or that says types on streams of their own, or of which nothing is released, or not that of a collection: which, by
 /// which field, and why that is wrong.
 pub(super) fn unused(
     rollouts: &[Rollout],
@@ -95,6 +97,9 @@ pub(super) fn unused(
         let follow = origin.follow.as_ref()?;
         if origin.xdstp == XdstpStreams::ByNode {
             return Some((index, "follow".to_owned(), BY_NODE.to_owned()));
+        }
+        if origin.methods == Methods::PerType {
+            return Some((index, "follow".to_owned(), PER_TYPE.to_owned()));
         }
         let is_of_it =
             |rollout: &&Rollout| rollout.origin(origins, default_origin).is_some_and(|of| of.name == origin.name);
@@ -284,6 +289,7 @@ mod tests {
         let rollout = |of: &str| format!("state: {{ path: . }}\nrollout: [{{ {of} }}]");
         assert_eq!(read(&rollout("scope: old-style"), "{}"), Ok(()));
         assert!(read(&rollout("scope: old-style"), "{}, xdstp: by_node").unwrap_err().contains(BY_NODE));
+        assert!(read(&rollout("scope: old-style"), "{}, methods: per_type").unwrap_err().contains(PER_TYPE));
         let globs = "{ collections: ['xdstp://a/envoy.config.cluster.v3.Cluster/*'] }";
         assert_eq!(read(&rollout("scope: 'xdstp://a'"), globs), Ok(()));
         for (rollout, collections, problem) in [

@@ -9,8 +9,8 @@ use xds_transport::{Dialect, Protocol};
 use super::own_address::OwnAddresses;
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_DRAIN_DELAY, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Etcd, FileReading, KnownIn, Kubernetes, Limits, ListenTls, LogFilter, Node, Origin,
-    OriginKind, OriginTls, ReadyWhen, ServerAddress, Unknown, XdstpStreams,
+    DEFAULT_STREAMS_PER_CONNECTION, Etcd, FileReading, KnownIn, Kubernetes, Limits, ListenTls, LogFilter, Methods,
+    Node, Origin, OriginKind, OriginTls, ReadyWhen, ServerAddress, Unknown, XdstpStreams,
 };
 use super::{clients, rollout, rules};
 
@@ -255,6 +255,7 @@ impl Origin {
             kind,
             tls: None,
             token: None,
+            methods: Methods::default(),
             xdstp: XdstpStreams::default(),
             dynamic_parameters: Dialect::default(),
             keepalive: DEFAULT_KEEPALIVE,

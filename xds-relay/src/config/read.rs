@@ -12,8 +12,8 @@ use xdstp_client::UnixAddress;
 
 use super::{
     Config, DEFAULT_DRAIN, DEFAULT_DRAIN_DELAY, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, FileReading, LogFilter, LogFilterError, NodeField, Orders, Origin, OriginKind,
-    ServerAddress, Unknown, XdstpStreams,
+    DEFAULT_STREAMS_PER_CONNECTION, FileReading, LogFilter, LogFilterError, Methods, NodeField, Orders, Origin,
+    OriginKind, ServerAddress, Unknown, XdstpStreams,
     aggregation::{self, aggregation},
     clients, drift,
     etcd::etcd,
@@ -193,6 +193,7 @@ fn origins(list: &yaml::Node, directory: &Path, own: &OwnAddresses, expected: &s
             token,
             kind,
             authorities: authorities.unwrap_or_default(),
+            methods: node.field("methods", Methods::read)?.unwrap_or_default(),
             xdstp: node.field("xdstp", xdstp_streams)?.unwrap_or_default(),
             dynamic_parameters: node.field("dynamic_parameters", dialect)?.unwrap_or_default(),
             keepalive: node.field("keepalive", keepalive)?.unwrap_or(DEFAULT_KEEPALIVE),
@@ -255,6 +256,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Resul
         };
         belongs_elsewhere("tls", of_tls)?;
         belongs_elsewhere("token", "only an origin with a server is called")?;
+        belongs_elsewhere("methods", "only an origin with a server has methods")?;
         belongs_elsewhere("xdstp", "only an origin with a server has streams")?;
         belongs_elsewhere("dynamic_parameters", "only an origin with a server is asked")?;
         belongs_elsewhere("keepalive", of_connection)?;

@@ -152,6 +152,7 @@ fn of_origin(schema: &Schema, field: &str) -> Value {
         "follow" => schema.object("origins[].follow.", FOLLOW_FIELDS, |_, _| list(text(), 1)),
         "kubernetes" => schema.object("origins[].kubernetes.", KUBERNETES_FIELDS, of_kubernetes),
         "protocol" => one_of(&["delta", "sotw"]),
+        "methods" => one_of(&["ads", "per_type"]),
         "xdstp" => one_of(&["shared", "by_node"]),
         "dynamic_parameters" => one_of(&["final", "draft"]),
         "keepalive" => duration(),

@@ -220,7 +220,9 @@ fn relay_node(Node { id, cluster, locality, metadata }: &Node) -> Value {
 
 fn origin(origin: &Origin) -> Result<Value, Unwritten> {
     let Origin { name, authorities, kind, tls, token, xdstp, .. } = origin;
-    let Origin { dynamic_parameters, keepalive, streams_per_connection, node_metadata, follow: of_follow, .. } = origin;
+    let Origin {
+        methods, dynamic_parameters, keepalive, streams_per_connection, node_metadata, follow: of_follow, ..
+    } = origin;
     let (name, authorities) = (("name", Some(json!(name))), ("authorities", Some(json!(authorities))));
     match kind {
         OriginKind::Server { servers, protocol } => Ok(some([
@@ -232,6 +234,7 @@ fn origin(origin: &Origin) -> Result<Value, Unwritten> {
             ("tls", tls.as_ref().map(origin_tls).transpose()?),
             ("token", token.as_deref().map(path).transpose()?),
             ("protocol", Some(json!(protocol.as_str()))),
+            ("methods", Some(methods.to_value())),
             (
                 "xdstp",
                 Some(json!(match xdstp {
@@ -338,6 +341,7 @@ mod tests {
             json!({ "server": "https://b:1/", "tls": {}, "token": file, "protocol": "sotw", "xdstp": "by_node" }),
             json!({ "server": "http://b:1/", "tls": { "ca": file, "certificate": file, "key": file, "server_name": "b" } }),
             json!({ "servers": ["http://b:1/", "http://c:1/"], "node_metadata": { "a": [1, true, null, "x"] } }),
+            json!({ "servers": ["http://b:1/", "http://c:1/"], "methods": "per_type" }),
             json!({ "files": directory.path(), "descriptors": file }),
             json!({ "files": directory.path(), "validate": false, "environment": true, "sub_directories": true }),
             json!({ "etcd": { "endpoints": ["http://b:1/"], "prefix": "x/" }, "descriptors": file, "validate": false }),

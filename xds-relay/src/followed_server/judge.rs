@@ -9,7 +9,7 @@ use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use xds_transport::client::{Changed, Command, Update, Verdict};
 use xds_transport::{Frame, Rejected, TypeRules, wire};
-use xdstp_cache::{Resource, Selector, TypeUrl};
+use xdstp_cache::{Resource, ResourceError, Selector, TypeUrl};
 use xdstp_client::federation::{Dial, Dialed, Position, is_marker};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
@@ -264,6 +264,15 @@ impl Consumer for Reading {
         self.consumer.connection(now, connection);
     }
 
+    /// [Never](crate::config::InvalidConfig): what is followed comes on one stream.
+    fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError) {
+        self.consumer.type_ended(now, type_url, error);
+    }
+
+    fn type_opened(&mut self, now: Instant, type_url: &TypeUrl) {
+        self.consumer.type_opened(now, type_url);
+    }
+
     fn another_server(&mut self, now: Instant) {
         self.consumer.another_server(now);
     }
@@ -324,6 +333,10 @@ mod tests {
         }
 
         fn connection(&mut self, _: Instant, _: Connection) {}
+
+        fn type_ended(&mut self, _: Instant, _: &TypeUrl, _: &ResourceError) {}
+
+        fn type_opened(&mut self, _: Instant, _: &TypeUrl) {}
     }
 
     fn update(resources: &[(&str, &[u8])]) -> Update {

@@ -10,7 +10,7 @@ use tonic::metadata::MetadataMap;
 use xds_transport::client::{Command, Update, Verdict};
 use xds_transport::wire::Struct;
 use xds_transport::wire::walk::{FieldValue, Fields, text_at};
-use xdstp_cache::Selector;
+use xdstp_cache::{ResourceError, Selector, TypeUrl};
 use xdstp_client::federation::{Dial, Dialed, Position};
 use xdstp_client::upstream::{Connection, Consumer};
 
@@ -69,6 +69,14 @@ impl Consumer for Speaking {
 
     fn connection(&mut self, now: Instant, connection: Connection) {
         self.consumer.connection(now, connection);
+    }
+
+    fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError) {
+        self.consumer.type_ended(now, type_url, error);
+    }
+
+    fn type_opened(&mut self, now: Instant, type_url: &TypeUrl) {
+        self.consumer.type_opened(now, type_url);
     }
 
     fn another_server(&mut self, now: Instant) {

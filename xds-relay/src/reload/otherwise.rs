@@ -133,6 +133,7 @@ mod tests {
             "server: 'b:1', authorities: [x], protocol: sotw",
             "server: 'a:1', authorities: [y]",
             "server: 'a:1', authorities: [x], protocol: sotw",
+            "server: 'a:1', authorities: [x], methods: per_type",
             "server: 'a:1', authorities: [x], xdstp: by_node",
         ] {
             assert_eq!(of(&format!("{{ name: a, keepalive: 1m, {more} }}"), several), [], "{more}");

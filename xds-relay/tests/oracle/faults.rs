@@ -6,7 +6,7 @@ use bytes::Bytes;
 use xds_relay::relay_core::{ClientNode, EveryNode, NodeGroup, NodeGrouping, ShareBy};
 use xds_transport::client::{Command, Update, Verdict};
 use xds_transport::server::NodeError;
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{ResourceError, TypeUrl};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
 
@@ -112,6 +112,14 @@ impl Consumer for Feed {
                 self.inner.update(now, lost);
             }
         }
+    }
+
+    fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError) {
+        self.inner.type_ended(now, type_url, error);
+    }
+
+    fn type_opened(&mut self, now: Instant, type_url: &TypeUrl) {
+        self.inner.type_opened(now, type_url);
     }
 
     fn node(&mut self) -> Option<Bytes> {

@@ -38,6 +38,8 @@ mod order;
 mod outage;
 mod parameter_histories;
 mod parameters;
+mod per_type;
+mod per_type_away;
 mod pieces;
 mod proposal_draft;
 mod proposal_forms;

@@ -20,7 +20,7 @@ use crate::history::{History, Step};
 use crate::hops::Served;
 use crate::messages::{Request, Response};
 use crate::world::{GROUPS, ORIGINS, Of, REFERRED, REFERRERS, Setup, World};
-use crate::{LED, REFERRING, SEEDS, SEVERAL};
+use crate::{APART, LED, REFERRING, SEEDS, SEVERAL};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) enum Fault {
@@ -63,10 +63,12 @@ pub(crate) enum Fault {
     RemoveOnLead,
     NeverAskTheNew,
     ResendOnLead,
+    // Of streams of types.
+    RemoveOnTypeEnd,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 33] = [
+    pub(crate) const ALL: [Self; 34] = [
         Self::ShareAcrossGroups,
         Self::RemoveOnOutage,
         Self::NeverUnsubscribe,
@@ -100,11 +102,13 @@ impl Fault {
         Self::RemoveOnLead,
         Self::NeverAskTheNew,
         Self::ResendOnLead,
+        Self::RemoveOnTypeEnd,
     ];
 
     /// A history with what it takes to find the fault, where few have it all.
     pub(crate) fn sought_in(self, seed: u64) -> History {
         let mut history = match self {
+            _ if self.is_of_types() => History::apart(seed),
             _ if self.is_of_leads() => History::led(seed),
             _ if self.is_of_servers() => History::several(seed),
             _ if self.is_of_order() => History::referring(seed),
@@ -143,6 +147,7 @@ impl Fault {
     /// In how many seeds it is looked for.
     pub(crate) fn seeds(self) -> u64 {
         match self {
+            _ if self.is_of_types() => APART,
             _ if self.is_of_leads() => LED,
             _ if self.is_of_servers() => SEVERAL,
             _ if self.is_of_order() => REFERRING,
@@ -155,11 +160,15 @@ impl Fault {
     }
 
     pub(crate) fn is_of_servers(self) -> bool {
-        self >= Self::KeepVersionsOfBefore && !self.is_of_leads()
+        self >= Self::KeepVersionsOfBefore && self < Self::TakeForTheSame
     }
 
     pub(crate) fn is_of_leads(self) -> bool {
-        self >= Self::TakeForTheSame
+        self >= Self::TakeForTheSame && !self.is_of_types()
+    }
+
+    fn is_of_types(self) -> bool {
+        self == Self::RemoveOnTypeEnd
     }
 
     /// A world without what it takes to find the fault.
@@ -171,6 +180,7 @@ impl Fault {
             }
             Self::ForgetAliases | Self::AliasesOfOneAuthority => Some(Setup { aliases: false, ..setup }),
             Self::SpellCanonically | Self::ForgetTombstones => Some(Setup { envoy: Default::default(), ..setup }),
+            _ if self.is_of_types() => Some(Setup { apart: [false; ORIGINS], ..setup }),
             _ if self.is_of_leads() => Some(Setup { led: false, ..setup }),
             _ if self.is_of_servers() => Some(Setup { servers: [1; ORIGINS], ..setup }),
             // One whose order nobody looks at.

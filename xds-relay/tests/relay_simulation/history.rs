@@ -58,6 +58,8 @@ pub(crate) enum Step {
     Silence(usize, u64),
     /// A balancer without an origin behind it: for so many ms every stream ends as it begins.
     HangUp(usize, u64),
+    /// Where each type has a stream of its own: that of one to an origin ends, and so does each as it begins for so many ms.
+    EndType(usize, Of, u64),
     /// For so many ms what an origin says takes long to come in, byte by byte.
     Slow(usize, u64),
     /// The second origin is another from now on, or there is none until it is again; if it `rests`, once all has come to rest, and
@@ -85,6 +87,17 @@ impl At {
         match self {
             Self::Wildcard(group) if setup.xdstp_in_wildcards => Place::wildcard(group),
             Self::Usual(group) | Self::Wildcard(group) => place_of(name, group),
+        }
+    }
+}
+
+impl Step {
+    /// Which type it is about.
+    fn of(&self) -> Option<Of> {
+        match *self {
+            Self::Subscribe(_, of, _) | Self::Unsubscribe(_, of, _) => Some(of),
+            Self::Put { of, .. } | Self::Remove { of, .. } => Some(of),
+            _ => None,
         }
     }
 }
@@ -154,6 +167,31 @@ impl History {
                 _ => {}
             }
         }
+        Self { setup, seed, steps }
+    }
+
+    /// The same of a world in which origins have a method for each type: most of what breaks is the stream of one.
+    pub(crate) fn apart(seed: u64) -> Self {
+        let mut random = Random::new(seed ^ 0x6170_6172);
+        let Self { steps, .. } = Self::random(seed);
+        let setup = Setup::apart(&mut random);
+        let types: Vec<Of> = steps.iter().filter_map(|step| step.of()).collect();
+        let mut broken = Vec::with_capacity(steps.len());
+        for step in steps {
+            match step {
+                Step::CutOrigin(server) | Step::Outage(server, _) | Step::CutClient(server) if random.one_in(2) => {
+                    let of = if types.is_empty() { 0 } else { random.pick(&types) };
+                    let ms = random.pick(&[0, 0, 3000, 60_000]);
+                    broken.push(Step::EndType(server % ORIGINS, of, ms));
+                    // Whoever comes then brings along what only this type's stream could say anything of.
+                    if ms > 40_000 && random.one_in(2) {
+                        broken.extend([Step::RestartRelay, Step::Wait(40_000)]);
+                    }
+                }
+                step => broken.push(step),
+            }
+        }
+        let steps = broken;
         Self { setup, seed, steps }
     }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use xds_relay::relay_core::{Dial, Dialed, Position, Routes};
 use xds_transport::server;
 use xds_transport::{Protocol, TypeRules, client};
-use xdstp_cache::Interest;
+use xdstp_cache::{Interest, TypeUrl};
 use xdstp_client::Backoff;
 use xdstp_client::upstream::{Consumer as Feeds, Upstream};
 use xdstp_uri::ResourceName;
@@ -69,6 +69,8 @@ pub(crate) struct UpHop {
     /// The last one that is over had none, or there was none.
     pub(crate) fails: bool,
     pub(crate) protocol: Protocol,
+    /// Each type has a stream of its own.
+    pub(crate) apart: bool,
     /// The node group it is for; the relay speaks for itself where names do not depend on the node.
     pub(crate) group: Option<usize>,
     /// Gone when the relay dropped its end.
@@ -84,6 +86,36 @@ pub(crate) struct FarEnd {
     pub(crate) replica: usize,
     pub(crate) server: server::Stream,
     pub(crate) wire: Wire,
+    /// The streams of types, where each has one: what is above is of the connection then.
+    pub(crate) apart: BTreeMap<TypeUrl, (server::Stream, Wire)>,
+}
+
+impl FarEnd {
+    pub(crate) fn servers(&mut self) -> impl Iterator<Item = &mut server::Stream> {
+        std::iter::once(&mut self.server).chain(self.apart.values_mut().map(|(server, _)| server))
+    }
+
+    /// What is asked for.
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = server::SessionView<'_>> {
+        self.server.sessions().chain(self.apart.values().flat_map(|(server, _)| server.sessions()))
+    }
+
+    pub(crate) fn wires(&self) -> impl Iterator<Item = &Wire> {
+        std::iter::once(&self.wire).chain(self.apart.values().map(|(_, wire)| wire))
+    }
+
+    /// When the next response arrives.
+    pub(crate) fn comes(&self) -> Option<u64> {
+        self.wires().filter_map(|wire| wire.down.next()).min()
+    }
+
+    pub(crate) fn cut(&mut self, random: &mut Random, now: u64) {
+        self.wire.cut(random, now);
+        for (_, wire) in self.apart.values_mut() {
+            wire.up.cut(random);
+            wire.down.cut(random);
+        }
+    }
 }
 
 impl UpHop {
@@ -118,8 +150,10 @@ impl UpHop {
     }
 
     pub(crate) fn poll_timeout(&self, silent: bool) -> Option<Instant> {
-        let server = self.far.as_ref().filter(|_| !silent).and_then(|far| far.server.poll_timeout());
-        [self.machine.poll_timeout(), self.feed.poll_timeout(), server].into_iter().flatten().min()
+        let apart = |far: &FarEnd| far.apart.values().filter_map(|(server, _)| server.poll_timeout()).min();
+        let far = self.far.as_ref().filter(|_| !silent);
+        let (server, apart) = (far.and_then(|far| far.server.poll_timeout()), far.and_then(apart));
+        [self.machine.poll_timeout(), self.feed.poll_timeout(), server, apart].into_iter().flatten().min()
     }
 }
 
@@ -135,6 +169,8 @@ pub(crate) struct Dialer {
     pub(crate) servers: [usize; ORIGINS],
     /// The second comes and goes: at further positions it is that, too.
     pub(crate) led: bool,
+    /// Which origins have a method for each type.
+    pub(crate) apart: [bool; ORIGINS],
     pub(crate) spoken: Spoken,
 }
 
@@ -152,6 +188,7 @@ impl Dial for Dialer {
         let group = group_of(&node);
         let stream =
             client::Stream::new(protocol, node, Arc::new(TypeRules::envoy())).with_silence(client::Silence::IsNoAnswer);
+        let stream = if self.apart[origin] { stream.per_type() } else { stream };
         let led = self.led && origin == LED;
         let several = if led { Some(position) } else { (self.servers[origin] > 1).then_some(server) };
         let of = (Place { origin, group }, several, self.spoken.clone());
@@ -162,6 +199,7 @@ impl Dial for Dialer {
             answered: false,
             fails: false,
             protocol,
+            apart: self.apart[origin],
             group,
             nudged: Arc::downgrade(&nudged),
             feed: Feed::new(consumer, self.fault, of, self.heard.clone(), self.strays.clone()),

@@ -52,6 +52,8 @@ const PAUSING: u64 = 500;
 const SEVERAL: u64 = 1000;
 /// And of worlds in which an origin comes and goes.
 const LED: u64 = 600;
+/// And of worlds in which each type has a stream of its own.
+const APART: u64 = 1000;
 /// Further ones that failed once.
 const FAILED: [u64; 19] = [
     1483, 3218, 4447, 5254, 5376, 12159, 15721, 35620, 35_694, 44482, 61243, 80_736, 94_096, 105_419, 139_609, 141_925,
@@ -85,6 +87,11 @@ fn whichever_server_feeds_a_client_it_converges_and_loses_nothing() {
 #[test]
 fn whoever_an_origin_is_nothing_is_taken_from_its_clients_and_nothing_is_sent_again() {
     keeps_the_rules(History::led, LED, &[]);
+}
+
+#[test]
+fn whichever_type_is_away_its_clients_lose_nothing_and_converge() {
+    keeps_the_rules(History::apart, APART, &[]);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Clients, a relay and origins in virtual time.
 
+mod apart;
 mod down;
 mod lead;
 mod switch;
 mod up;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -31,6 +32,8 @@ use crate::world::{ALL_SERVERS, AUTHORITIES, Body, GROUPS, ORIGINS, Of, Place, W
 /// After the last change all comes to rest within this time and this many messages.
 const REST: u64 = 180_000;
 const REST_MESSAGES: u64 = 1000;
+/// As long as a type that nobody asks for any more is taken to be away after its stream.
+const UNANSWERED: u64 = 300_000;
 /// Longer than what nobody wants any more lingers upstream.
 const LINGER: u64 = 30_000;
 
@@ -69,6 +72,8 @@ struct Network<'a> {
     hangs_up_until: [u64; ALL_SERVERS],
     /// What an origin says takes long to come in until then.
     slow_until: [u64; ALL_SERVERS],
+    /// Streams of a type to a server end as they begin until then.
+    ends_until: BTreeMap<(usize, TypeUrl), u64>,
     busy: Vec<Busy>,
     /// How often the second origin was another, and whether there is none.
     leads: usize,
@@ -107,6 +112,7 @@ impl<'a> Network<'a> {
             silent_until: [0; ALL_SERVERS],
             hangs_up_until: [0; ALL_SERVERS],
             slow_until: [0; ALL_SERVERS],
+            ends_until: BTreeMap::new(),
             busy: Vec::new(),
             leads: 0,
             away: false,
@@ -178,6 +184,7 @@ impl<'a> Network<'a> {
                 self.hangs_up_until[origin] = self.now + ms;
                 self.cut_origin(origin);
             }
+            Step::EndType(server, of, ms) => self.end_type(server, of, ms),
             Step::Slow(origin, ms) => self.slow_until[origin] = self.now + ms,
             Step::Lead { away, rests } if self.world.setup.led => self.lead(away, rests)?,
             Step::Lead { .. } => {}
@@ -230,11 +237,17 @@ impl<'a> Network<'a> {
         for until in [&mut self.away_until, &mut self.silent_until, &mut self.hangs_up_until, &mut self.slow_until] {
             *until = [self.now; ALL_SERVERS];
         }
+        self.ends_until.clear();
         self.busy.clear();
         if self.away {
             self.lead_to(false);
         }
         self.rest()?;
+        if self.world.setup.apart.contains(&true) {
+            // What nobody wants of a type that was away lingers from when its stream has lasted.
+            self.run_until(self.now + self.world.setup.linger)?;
+            self.rest()?;
+        }
         self.say(|| "at rest".into());
         for hop in &mut self.down {
             hop.consumer.check_converged(&self.world, &self.origins)?;
@@ -244,7 +257,8 @@ impl<'a> Network<'a> {
     }
 
     fn rest(&mut self) -> Result<(), String> {
-        let (deadline, limit) = (self.now + REST, self.messages + REST_MESSAGES);
+        let away = if self.world.setup.apart.contains(&true) { UNANSWERED } else { 0 };
+        let (deadline, limit) = (self.now + REST + away, self.messages + REST_MESSAGES);
         self.touch();
         self.process()?;
         while let Some(next) = self.next() {
@@ -277,7 +291,7 @@ impl<'a> Network<'a> {
             }
             let cache = self.origins.cache(origin, far.replica, group);
             let mut asked = BTreeSet::new();
-            for session in far.server.sessions() {
+            for session in far.sessions() {
                 let of = self.world.of(session.type_url.as_str()).ok_or("a type that nobody asked for")?;
                 asked.extend(cache.interests(session.subscriber).map(|interest| (of, interest)));
             }
@@ -444,6 +458,7 @@ fn relay(
         strays: Strays::default(),
         servers: world.setup.servers,
         led: world.setup.led,
+        apart: world.setup.apart,
         spoken: Spoken::default(),
     };
     let metrics = Arc::new(Metrics::new(world.kinds.iter().map(|kind| kind.url.as_str())));
@@ -462,7 +477,8 @@ fn config(world: &World, second: Option<&str>) -> Config {
         let servers =
             if world.setup.servers[at] == 1 { "server: 127.0.0.1:1" } else { "servers: [127.0.0.1:1, 127.0.0.1:2]" };
         let _ = writeln!(text, "  - name: {name}\n    {servers}\n    protocol: {protocol}");
-        let _ = writeln!(text, "    authorities: [{authorities}]");
+        let methods = if world.setup.apart[at] { "per_type" } else { "ads" };
+        let _ = writeln!(text, "    methods: {methods}\n    authorities: [{authorities}]");
     }
     Config::parse("relay.yaml", &text).unwrap()
 }

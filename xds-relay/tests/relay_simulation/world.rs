@@ -84,6 +84,8 @@ pub(crate) struct Setup {
     pub(crate) names_per_turn: usize,
     /// The second origin comes and goes, as another each time: its names are asked of whoever it is.
     pub(crate) led: bool,
+    /// Which origins have a method for each type.
+    pub(crate) apart: [bool; ORIGINS],
 }
 
 /// A link that takes its time.
@@ -118,6 +120,7 @@ impl Setup {
             calm: false,
             names_per_turn: 4096,
             led: false,
+            apart: [false; ORIGINS],
         }
     }
 
@@ -137,6 +140,13 @@ impl Setup {
         let (large, aliases, xdstp_in_wildcards, relay_restarts) = (false, false, false, false);
         let linger = random.pick(&[1, 30_000]);
         Self { led: true, up, own_versions: true, large, aliases, xdstp_in_wildcards, relay_restarts, linger, ..setup }
+    }
+
+    /// Of histories in which the stream of one type ends beside others.
+    pub(crate) fn apart(random: &mut Random) -> Self {
+        let setup = Self::random(random);
+        let apart = random.pick(&[[true, true], [true, false], [false, true]]);
+        Self { apart, own_versions: true, relay_restarts: true, linger: random.pick(&[1, 30_000]), ..setup }
     }
 
     /// Whether an origin is a replica of its own wherever it is reached: versions of one say nothing of the other's.

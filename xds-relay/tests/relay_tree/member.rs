@@ -7,7 +7,7 @@ use std::time::Instant;
 use xds_transport::Protocol;
 use xds_transport::client::{Command, Update, Verdict};
 use xds_transport::wire::walk::text_at;
-use xdstp_cache::Interest;
+use xdstp_cache::{Interest, ResourceError, TypeUrl};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
 
@@ -74,4 +74,8 @@ impl Consumer for Member {
     fn connection(&mut self, _: Instant, connection: Connection) {
         self.holds.lock().unwrap().is_served = connection == Connection::Answered;
     }
+
+    fn type_ended(&mut self, _: Instant, _: &TypeUrl, _: &ResourceError) {}
+
+    fn type_opened(&mut self, _: Instant, _: &TypeUrl) {}
 }

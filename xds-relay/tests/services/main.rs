@@ -36,6 +36,7 @@ mod loops;
 mod orders;
 mod original;
 mod pages;
+mod per_type;
 mod refused;
 mod refused_wildcard;
 mod releases;

@@ -78,6 +78,7 @@ fn others(directory: &Path) -> Vec<(&'static str, Value)> {
         ("client_status", field("client_status", json!(true))),
         ("node", field("node", json!({ "id": "other" }))),
         ("origins", origin(json!({ "protocol": "sotw" }))),
+        ("origins", origin(json!({ "methods": "per_type" }))),
         ("origins", origin(json!({ "xdstp": "by_node" }))),
         ("origins", origin(json!({ "dynamic_parameters": "draft" }))),
         ("origins", origin(json!({ "node_metadata": { "a": 1 } }))),

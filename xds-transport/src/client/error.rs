@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use xdstp_cache::TypeUrl;
+
 use crate::wire::walk::WalkError;
 
 /// Why a stream must be closed.
@@ -14,4 +16,12 @@ pub enum ProtocolError {
     /// The server goes on writing although it reads no answers.
     #[error("the server sends responses without reading their acknowledgements")]
     Unread,
+    /// A stream of one type brings another.
+    #[error("the origin answers who asks for {asked} with {came:?}")]
+    OtherType {
+        /// What its method is for.
+        asked: TypeUrl,
+        /// What a response says that it is of.
+        came: String,
+    },
 }

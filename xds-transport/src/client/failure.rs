@@ -30,9 +30,14 @@ fn read(error: wire::ResourceError) -> Option<(ResourceName, ResourceError)> {
     Some((name, ResourceError::new(status.code, status.message)))
 }
 
+/// Why nothing of a type is sent.
+pub(crate) fn of(interest: &Interest, error: ResourceError) -> Option<(ResourceName, ResourceError)> {
+    Some((ResourceName::parse(interest.as_str()).ok()?, error))
+}
+
 /// That the type is delta only, and the origin is asked over SotW.
 pub(crate) fn without_sotw(type_url: &TypeUrl, interest: &Interest) -> Option<(ResourceName, ResourceError)> {
-    Some((ResourceName::parse(interest.as_str()).ok()?, types::no_sotw(type_url)))
+    of(interest, types::no_sotw(type_url))
 }
 
 /// That one request cannot name this too: over SotW every request names all that is wanted of a type, so that what one

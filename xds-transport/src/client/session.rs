@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use prost::Message;
-use xdstp_cache::{Interest, Resource, TypeUrl};
+use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::Protocol;
@@ -74,6 +74,11 @@ impl Session {
         either!(self, session => &mut session.common)
     }
 
+    /// Everything that is wanted.
+    pub(crate) fn wanted(&self) -> Vec<Interest> {
+        self.common().wanted.all()
+    }
+
     pub(crate) fn is_opened(&self) -> bool {
         self.common().opened
     }
@@ -106,6 +111,17 @@ impl Session {
 
     pub(crate) fn disconnected(&mut self) {
         either!(self, session => session.disconnected());
+    }
+
+    /// These errors were told though no response said so: of what comes as it was they are over.
+    pub(crate) fn failed(&mut self, errors: &[(ResourceName, ResourceError)]) {
+        let common = self.common_mut();
+        common.failed_unsaid = true;
+        for (name, _) in errors {
+            if Interest::from(name.clone()) != Interest::Wildcard {
+                common.failed.insert(name.clone());
+            }
+        }
     }
 
     /// The next stream is to another server.

@@ -11,12 +11,12 @@ use crate::client::command::Command;
 use crate::client::error::ProtocolError;
 use crate::client::failure;
 use crate::client::intern::Intern;
+use crate::client::over::Over;
 use crate::client::room::DEFAULT_MAX_REQUEST_SIZE;
 use crate::client::selecting::Selecting;
 use crate::client::session::{Session, Silence};
 use crate::client::update::{Event, Update, UpdateId};
 use crate::rate::{Bucket, RateLimit};
-use crate::response::Response;
 use crate::types::TypeRules;
 use crate::wire::parameters::LocatorError;
 use crate::{Dialect, Protocol};
@@ -24,27 +24,29 @@ use crate::{Dialect, Protocol};
 /// The sessions of one ADS stream, one a type.
 #[derive(Debug)]
 pub struct Stream {
-    protocol: Protocol,
+    pub(super) protocol: Protocol,
     node: Bytes,
-    rules: Arc<TypeRules>,
+    pub(super) rules: Arc<TypeRules>,
     connected: bool,
     node_sent: bool,
+    /// Of an origin that has a method for each type: those whose stream is over.
+    pub(super) over: Option<BTreeMap<TypeUrl, Over>>,
     /// In the order that requests are sent in: by rank, then by type.
     pub(super) sessions: BTreeMap<(u8, TypeUrl), Session>,
-    events: VecDeque<Event>,
+    pub(super) events: VecDeque<Event>,
     updates: u64,
     keep_deleted: bool,
-    follows_redirects: bool,
+    pub(super) follows_redirects: bool,
     silence: Silence,
-    dialect: Dialect,
+    pub(super) dialect: Dialect,
     selecting: Option<Arc<Selecting>>,
-    intern: Option<Arc<dyn Intern>>,
+    pub(super) intern: Option<Arc<dyn Intern>>,
     max_request_size: usize,
     limit: Option<Bucket>,
     /// A request may wait for its turn.
     throttled: bool,
     /// Why the transport's stream must be closed.
-    failed: Option<ProtocolError>,
+    pub(super) failed: Option<ProtocolError>,
 }
 
 impl Stream {
@@ -56,6 +58,7 @@ impl Stream {
             rules,
             connected: false,
             node_sent: false,
+            over: None,
             sessions: BTreeMap::new(),
             events: VecDeque::new(),
             updates: 0,
@@ -150,6 +153,7 @@ impl Stream {
         self.failed = None;
         self.node_sent = false;
         self.sessions.retain(|_, session| !session.is_unused());
+        self.ask_again_for_all();
         for session in self.sessions.values_mut() {
             session.disconnected();
         }
@@ -190,26 +194,18 @@ impl Stream {
                 }
                 let key = (rule.rank, type_url.clone());
                 let (protocol, keep_deleted, silence) = (self.protocol, self.keep_deleted, self.silence);
-                let selecting = || self.selecting.clone();
                 let session = self.sessions.entry(key).or_insert_with_key(|(_, url)| {
-                    Session::new(protocol, url.clone(), rule, keep_deleted, silence, selecting())
+                    Session::new(protocol, url.clone(), rule, keep_deleted, silence, self.selecting.clone())
                 });
                 let interest = normal(interest);
                 if !session.has_room(&interest, self.max_request_size) {
                     return self.turn_away(type_url, &interest);
                 }
+                let asked_apart = self.over.is_some().then(|| interest.clone());
                 session.subscribe(interest);
+                self.tell_if_refused(type_url, asked_apart);
             }
-            Command::Unsubscribe(type_url, interest) => {
-                let key = (self.rules.of(&type_url).rank, type_url);
-                let Some(session) = self.sessions.get_mut(&key) else { return };
-                session.unsubscribe(&normal(interest));
-                for Event::Update(update) in &mut self.events {
-                    if update.type_url == key.1 {
-                        session.leave_out_what_was_left(update);
-                    }
-                }
-            }
+            Command::Unsubscribe(type_url, interest) => self.unsubscribe(type_url, interest),
             Command::Undecided(type_url, names) => {
                 if let Some(session) = self.session(type_url) {
                     session.undecided(names);
@@ -241,36 +237,6 @@ impl Stream {
         }
     }
 
-    /// Takes a response in. Finish the update it makes before the next is read: what is not read holds the server
-    /// back (rule 130), and what is read waits here.
-    ///
-    /// # Errors
-    /// When the transport should close the stream and connect anew. Until it has, every further response fails alike, and
-    /// there is no request.
-    pub fn handle_message(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        self.handle_response(now, message).inspect_err(|error| self.failed = Some(error.clone()))
-    }
-
-    fn handle_response(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
-        let mut response = match self.protocol {
-            Protocol::Delta => Response::from_delta_in(self.dialect, message)?,
-            Protocol::Sotw => Response::from_sotw_in(self.dialect, message, &self.rules)?,
-        };
-        response.settle_redirects(self.follows_redirects);
-        let id = self.update_id();
-        let intern = self.intern.clone();
-        // What was not asked for on this stream is not answered (rules 8, 9).
-        let asked = self.session(response.type_url.as_str().into()).filter(|session| session.is_opened());
-        if let Some(session) = asked {
-            let update = session.handle_response(now, id, response, intern.as_deref())?;
-            self.events.extend(update.map(Event::Update));
-        }
-        Ok(())
-    }
-
     /// Bytes came in last `at` this time, and may be part of an answer: to who takes [silence for no answer](Silence) it is
     /// none while they come. To be said before [`handle_timeout`](Self::handle_timeout).
     pub fn received(&mut self, at: Instant) {
@@ -289,18 +255,45 @@ impl Stream {
     /// The next request, encoded: ask when there is room for one, and take it as sent once it is here.
     /// Acknowledgements come first; what was subscribed since the last request of a type is one request.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
+        self.poll_request(now, |_| true).map(|(_, request)| request)
+    }
+
+    /// The same of one of the types that there is `room` for.
+    pub(super) fn poll_request(
+        &mut self,
+        now: Instant,
+        mut room: impl FnMut(&TypeUrl) -> bool,
+    ) -> Option<(&TypeUrl, Bytes)> {
         if !self.may_send() {
             return None;
         }
-        // Only the first request of a stream names the node (rule 5).
-        let node = if self.node_sent { Bytes::new() } else { self.node.clone() };
-        let answered = self.sessions.values_mut().find(|session| session.has_answer());
-        let request = match answered {
-            Some(session) => session.poll_transmit(now, node, self.max_request_size),
-            None => self.poll_spontaneous(now, &node),
+        let answers = self.has_answer_by_type(&mut room);
+        let mut may = |of: &TypeUrl| {
+            let over = self.over.as_ref().and_then(|over| over.get(of));
+            over.is_none_or(|over| over.is_asked) && room(of)
         };
-        self.node_sent |= request.is_some();
-        request
+        if !answers {
+            // A request that is no answer goes within the limit.
+            self.throttled = self.limit.as_mut().is_some_and(|limit| !limit.has_token(now));
+            if self.throttled {
+                return None;
+            }
+        }
+        for ((_, of), session) in &mut self.sessions {
+            if answers && !session.has_answer() || !may(of) {
+                continue;
+            }
+            // Only the first request of a stream names the node (rule 5), be it of one type.
+            let is_named = if self.over.is_some() { session.is_opened() } else { self.node_sent };
+            let node = if is_named { Bytes::new() } else { self.node.clone() };
+            let Some(request) = session.poll_transmit(now, node, self.max_request_size) else { continue };
+            self.node_sent = true;
+            if let Some(limit) = self.limit.as_mut().filter(|_| !answers) {
+                limit.take();
+            }
+            return Some((of, request));
+        }
+        None
     }
 
     /// Whether the next request acknowledges a response, or refuses it: these must not wait (rule 20).
@@ -310,7 +303,7 @@ impl Stream {
 
     /// The next thing that happened.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop_front().or_else(|| self.next_refused())
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout), and then [`poll_transmit`](Self::poll_transmit).
@@ -325,27 +318,26 @@ impl Stream {
         self.sessions.values().any(Session::has_any_unfinished)
     }
 
-    fn may_send(&self) -> bool {
+    pub(super) fn may_send(&self) -> bool {
         self.connected && self.failed.is_none()
     }
 
-    /// A request that is no answer, within the limit.
-    fn poll_spontaneous(&mut self, now: Instant, node: &Bytes) -> Option<Bytes> {
-        self.throttled = self.limit.as_mut().is_some_and(|limit| !limit.has_token(now));
-        if self.throttled {
-            return None;
-        }
-        let mut sessions = self.sessions.values_mut();
-        let request = sessions.find_map(|session| session.poll_transmit(now, node.clone(), self.max_request_size));
-        if let (Some(limit), Some(_)) = (&mut self.limit, &request) {
-            limit.take();
-        }
-        request
-    }
-
-    fn session(&mut self, type_url: TypeUrl) -> Option<&mut Session> {
+    pub(super) fn session(&mut self, type_url: TypeUrl) -> Option<&mut Session> {
         let rank = self.rules.of(&type_url).rank;
         self.sessions.get_mut(&(rank, type_url))
+    }
+
+    fn unsubscribe(&mut self, type_url: TypeUrl, interest: Interest) {
+        let key = (self.rules.of(&type_url).rank, type_url);
+        let Some(session) = self.sessions.get_mut(&key) else { return };
+        let interest = normal(interest);
+        session.unsubscribe(&interest);
+        for Event::Update(update) in &mut self.events {
+            if update.type_url == key.1 {
+                session.leave_out_what_was_left(update);
+            }
+        }
+        self.forget_refused(&key.1, &interest);
     }
 
     /// Rule 2: an origin that is asked over SotW could send such a type, but never say that something of it is gone.
@@ -361,7 +353,7 @@ impl Stream {
         self.events.push_back(Event::Update(update));
     }
 
-    fn update_id(&mut self) -> UpdateId {
+    pub(super) fn update_id(&mut self) -> UpdateId {
         self.updates += 1;
         UpdateId(self.updates)
     }

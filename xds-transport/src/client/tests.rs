@@ -8,6 +8,7 @@ mod failures;
 mod held_before;
 mod interning;
 mod pace;
+mod per_type;
 mod room;
 mod selecting;
 mod sotw;

@@ -1,5 +1,5 @@
-//! One stream to an origin over gRPC, of resources ([`Ads`]) or of load reports ([`Lrs`]): bytes in, bytes out, and no queue. And
-//! what [clients have](fetch_client_status).
+//! One stream to an origin over gRPC, of resources ([`Ads`], or [`PerType`]) or of load reports ([`Lrs`]): bytes in, bytes out, and no
+//! queue. And what [clients have](fetch_client_status).
 
 mod channel;
 mod client_status;
@@ -7,6 +7,7 @@ mod codec;
 mod exchange;
 mod lrs;
 mod not_grpc;
+mod per_type;
 mod received;
 mod whole;
 
@@ -22,6 +23,7 @@ pub use self::codec::DEFAULT_MAX_MESSAGE_SIZE;
 use self::exchange::Exchange;
 pub use self::lrs::Lrs;
 pub use self::not_grpc::NotGrpc;
+pub use self::per_type::{PerType, TypeEvent};
 use crate::{Protocol, TypeService};
 
 /// An open stream of resources: of all types, or of [one](Self::open_for_type).

@@ -1,6 +1,6 @@
 //! What differs between resource types.
 
-use xdstp_cache::{ResourceError, TypeUrl};
+use xdstp_cache::{Cause, ResourceError, TypeUrl};
 
 use crate::wire::walk;
 
@@ -81,6 +81,12 @@ impl TypeRule {
 
 /// `google.rpc.Code.UNIMPLEMENTED`: what a protocol does not have.
 const UNIMPLEMENTED: i32 = 12;
+
+/// Why a type without a method of its own is not asked of an origin that has no other.
+pub(crate) fn no_method(type_url: &TypeUrl) -> ResourceError {
+    let message = format!("there is no method for {type_url} alone: it comes by the aggregated one (ADS) only");
+    ResourceError::new(UNIMPLEMENTED, message).found_by(Cause::Unasked)
+}
 
 /// Why a type that is delta only is not sent over SotW.
 pub(crate) fn no_sotw(type_url: &TypeUrl) -> ResourceError {

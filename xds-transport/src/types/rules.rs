@@ -67,6 +67,21 @@ impl TypeRules {
         self.services.iter().map(|(type_url, service)| (type_url, service))
     }
 
+    /// The service of a type, the first that it was given.
+    ///
+    /// ```
+    /// use xds_transport::{Protocol, TypeRules};
+    ///
+    /// let rules = TypeRules::envoy();
+    /// let service = rules.service_of(&"type.googleapis.com/envoy.config.cluster.v3.Cluster".into()).ok_or("it has one")?;
+    /// assert!(service.method(Protocol::Sotw).ends_with("/StreamClusters"));
+    /// assert_eq!(rules.service_of(&"type.example.com/example.Limit".into()), None);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn service_of(&self, type_url: &TypeUrl) -> Option<&TypeService> {
+        self.services().find_map(|(of, service)| (of == type_url).then_some(service))
+    }
+
     /// Resources of a type name others, beside those that they are known to name.
     pub fn insert_reference(&mut self, type_url: &TypeUrl, reference: Reference) {
         self.references.entry(type_url.clone()).or_default().push(reference);

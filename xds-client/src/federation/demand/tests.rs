@@ -7,7 +7,7 @@ fn wish(name: &str) -> Wish {
 }
 
 fn expire(demand: &mut Demand, now: Instant, connected: bool, stays: impl Fn(&Wish) -> bool) -> Vec<Wish> {
-    let (over, more) = demand.expire(now, usize::MAX, connected, stays);
+    let (over, more) = demand.expire(now, usize::MAX, (connected, &BTreeSet::new()), stays);
     assert!(!more);
     over
 }
@@ -144,11 +144,11 @@ fn what_is_much_is_told_and_given_up_in_parts() {
     ["a", "b", "c", "d"].iter().for_each(|name| assert!(demand.want(wish(name), false)));
     assert_eq!(told(&mut demand), ["+a +b", "+c +d"]);
     ["a", "b", "c"].iter().for_each(|name| demand.leave(wish(name)));
-    assert_eq!(demand.expire(now, 2, true, |_| false), (vec![], true));
-    assert_eq!(demand.expire(now, 2, true, |_| false), (vec![], false));
-    assert_eq!(demand.expire(now + LINGER, 2, true, |_| false), (vec![wish("a"), wish("b")], true));
+    assert_eq!(demand.expire(now, 2, (true, &BTreeSet::new()), |_| false), (vec![], true));
+    assert_eq!(demand.expire(now, 2, (true, &BTreeSet::new()), |_| false), (vec![], false));
+    assert_eq!(demand.expire(now + LINGER, 2, (true, &BTreeSet::new()), |_| false), (vec![wish("a"), wish("b")], true));
     assert!(demand.want(wish("e"), false));
-    assert_eq!(demand.expire(now + LINGER, 2, true, |_| false), (vec![wish("c")], false));
+    assert_eq!(demand.expire(now + LINGER, 2, (true, &BTreeSet::new()), |_| false), (vec![wish("c")], false));
     assert_eq!(told(&mut demand), ["-a -b", "-c +e"]);
     assert_eq!(told(&mut demand), [""]);
 }

@@ -132,17 +132,18 @@ impl Feed {
                 places.put(place, |part| part.lacking.push(name.clone()));
             }
         }
-        for (name, error) in errors {
+        for (nth, (name, error)) in errors.into_iter().enumerate() {
             let message: String = error.message.chars().take(MAX_MESSAGE).collect();
             // That all of a type cannot be asked for over SotW, each client's own session says.
-            if unsaid && name.as_str() == "*" && !self.is_watched(&type_url, &name, places) {
+            if unsaid && rules.delta_only && name.as_str() == "*" && !self.is_watched(&type_url, &name, places) {
                 continue;
             }
-            let error = ResourceError::new(error.code, message.as_str());
+            let error = ResourceError::new(error.code, message.as_str()).found_by(error.cause);
             let at = places.of_name(&type_url, &name, &self.elsewhere);
             let knows = |place: &usize| places.scope(*place).is_some_and(|scope| scope.fails(&type_url, &name, &error));
             // It is said again beside what is sent of a collection. Not all of these ask for that.
-            if !at.iter().any(knows) {
+            // What no response said is one error of all that is wanted: one line.
+            if (!unsaid || nth == 0) && !at.iter().any(knows) {
                 tracing::warn!(origin = %self.server.origin, stream = %self.label, %name, "not sent: {message}");
             }
             for place in at {

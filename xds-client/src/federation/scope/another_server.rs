@@ -73,7 +73,7 @@ impl State {
         if planted(Fault::KeepLacking) {
             return;
         }
-        let is_said = |error: &ResourceError| !matches!(error.cause, Cause::Silence | Cause::Deleted);
+        let is_said = |error: &ResourceError| !matches!(error.cause, Cause::Silence | Cause::Deleted | Cause::Unasked);
         let is_known = |name: &ResourceName| {
             self.cache.resource(type_url, name).is_some() || self.cache.error(type_url, name).is_some_and(is_said)
         };

@@ -29,8 +29,12 @@ impl Scope {
         if self.leads() != leads {
             return self.take_left((leads, server), tell);
         }
-        let there = connected || self.lock().is_there(connected);
-        let looks = self.look_back(now, there);
+        let (there, all_there) = {
+            let state = self.lock();
+            let there = connected || state.is_there(connected);
+            (there, there && state.paused.is_empty())
+        };
+        let looks = self.look_back(now, all_there);
         let (mut commands, mut told) = (Vec::new(), true);
         let more =
             self.lock().take_asks(now, (server, self.slice), there, self.room.as_deref(), &mut commands, &mut told);
@@ -116,6 +120,37 @@ impl Scope {
         self.lock().cache.origin_lost();
     }
 
+    /// The stream of one type is over, and the next one is asked again for the fate of what clients brought along of it.
+    pub(crate) fn type_lost(&self, server: usize, type_url: &TypeUrl) {
+        {
+            let mut state = self.lock();
+            let loses = state.loses(server);
+            let State { cache, demand: Some(demand), .. } = &mut *state else { return };
+            let mut wanted = demand.wanted().iter().filter(|(of, _)| of == type_url);
+            let is_collected = wanted.any(|(_, interest)| interest.is_collection());
+            if let Some(telling) = demand.telling_mut(server).filter(|_| is_collected) {
+                telling.brought.insert(type_url.clone());
+            }
+            if loses && demand.wants_type(type_url) {
+                cache.type_lost(type_url);
+            }
+        }
+        // The first request of the next stream says that.
+        self.ask();
+    }
+
+    /// Of these types the stream to a server is over while others go on: if it is the one that counts, then until it says otherwise
+    /// they are as if there were none.
+    pub(crate) fn pause(&self, (leads, server): (usize, usize), types: &BTreeMap<TypeUrl, Instant>) {
+        let mut state = self.lock();
+        if types.is_empty() && state.paused.is_empty() || state.leads() != leads || !state.loses(server) {
+            return;
+        }
+        let State { demand, paused, .. } = &mut *state;
+        let is_wanted = |of: &&TypeUrl| demand.as_ref().is_some_and(|demand| demand.wants_type(of));
+        *paused = types.keys().filter(is_wanted).cloned().collect();
+    }
+
     /// Whether a resource is asked for here, by its name, a glob, or one of its aliases: also where nobody wants it any more
     /// and the origin is to hear of that.
     pub(crate) fn demands(&self, type_url: &TypeUrl, names: &[&ResourceName]) -> bool {
@@ -142,11 +177,11 @@ impl State {
         commands: &mut Vec<Command>,
         others_told: &mut bool,
     ) -> bool {
-        let Self { cache, demand: Some(demand), .. } = self else { return false };
+        let Self { cache, demand: Some(demand), paused, .. } = self else { return false };
         if self.opening > 0 && !demand.is_telling(server) && now < *self.asks_at.get_or_insert(now + OPENING) {
             return false;
         }
-        let (over, expires) = demand.expire(now, most, connected, |wish| can_be_served(cache, wish));
+        let (over, expires) = demand.expire(now, most, (connected, paused), |wish| can_be_served(cache, wish));
         *others_told = over.is_empty() || !demand.asks_several();
         self.evict(over, now);
         let Self { demand: Some(demand), several, .. } = self else { return false };

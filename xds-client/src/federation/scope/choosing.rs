@@ -96,7 +96,7 @@ impl Scope {
     /// counted before.
     pub(crate) fn answered(&self, server: usize) -> bool {
         let mut state = self.lock();
-        let State { several: Some(several), demand: Some(demand), cache, of_others, .. } = &mut *state else {
+        let State { several: Some(several), demand: Some(demand), cache, of_others, paused, .. } = &mut *state else {
             return false;
         };
         if !several.choice.is_asked(server) {
@@ -114,6 +114,7 @@ impl Scope {
             turn = Some(of_others.begin());
             // How far another one answered says nothing of this one.
             cache.origin_lost();
+            paused.clear();
             #[cfg(test)]
             let server = if planted(Fault::KeepWordsOfOthers) { 0 } else { server };
             (0..server).for_each(|above| demand.ask_anew(above));

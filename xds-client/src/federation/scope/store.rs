@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use xdstp_cache::{TypeUrl, Woken};
+use xdstp_cache::{Cause, TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
 use super::batch::{Batch, Pending};
@@ -98,8 +98,12 @@ impl Scope {
         }
         state.part(type_url, &changes);
         let Changes { changed, removed, errors, .. } = &changes;
-        let names = changed.iter().map(|changed| &changed.name).chain(removed);
-        state.hears(type_url, names.chain(errors.iter().map(|(name, _)| name)));
+        // Of what it could not be asked for it said nothing.
+        let errors = errors.iter().filter(|(_, error)| error.cause != Cause::Unasked).map(|(name, _)| name);
+        let mut names = changed.iter().map(|changed| &changed.name).chain(removed).chain(errors).peekable();
+        if !changes.unsaid || names.peek().is_some() {
+            state.hears(type_url, names);
+        }
         Some(changes)
     }
 

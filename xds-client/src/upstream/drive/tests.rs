@@ -5,6 +5,8 @@ mod frames;
 mod jitter;
 mod pace;
 mod parts;
+mod per_type;
+mod per_type_ends;
 mod pieces;
 mod shared;
 
@@ -18,9 +20,10 @@ use http::{Request, Response};
 use prost::Message as _;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
-use xds_transport::RateLimit;
+use tonic::metadata::MetadataMap;
 use xds_transport::client::{Interest, Update, Verdict};
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node};
+use xds_transport::{Protocol, RateLimit};
 
 use self::frames::Frames;
 use super::*;
@@ -108,6 +111,10 @@ impl Consumer for Recorder {
             },
         );
     }
+
+    fn type_ended(&mut self, _: Instant, _: &TypeUrl, _: &ResourceError) {}
+
+    fn type_opened(&mut self, _: Instant, _: &TypeUrl) {}
 
     fn another_server(&mut self, _: Instant) {
         let _ = self.errors.send(Some(ANOTHER_SERVER.to_owned()));
@@ -361,7 +368,7 @@ async fn an_origin_of_the_other_protocol_is_named_as_what_it_is() {
     {
         let expected = format!(
             "the origin has no /envoy.service.discovery.v3.AggregatedDiscoveryService/{method}: it may speak {other} \
-             (protocol: {other}), or have each type at a path of its own, which is not asked for here \
+             (protocol: {other}), or have a method for each type (methods: per_type) \
              (Unimplemented: no method)"
         );
         let (recorder, mut errors) = Recorder::of_errors();

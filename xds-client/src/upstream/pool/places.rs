@@ -19,6 +19,8 @@ const LULL: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(super) struct Places<C> {
     per_connection: usize,
+    /// How many streams of a connection one stream here may be.
+    each: usize,
     /// How many of these the last connection bore.
     borne: usize,
     backoff: Backoff,
@@ -69,9 +71,13 @@ pub(super) struct Left<C> {
 }
 
 impl<C: Clone> Places<C> {
-    pub(super) fn new(per_connection: usize, backoff: Backoff) -> Self {
+    /// Of connections with so many streams at most, of which `each` stream here may be several.
+    pub(super) fn new(per_connection: usize, each: usize, backoff: Backoff) -> Self {
+        let each = each.max(1);
+        let per_connection = (per_connection / each).max(1);
         Self {
             per_connection,
+            each,
             borne: per_connection,
             backoff,
             connections: BTreeMap::new(),
@@ -84,11 +90,10 @@ impl<C: Clone> Places<C> {
 
     /// A place on a connection that has room: the fullest, so that others come to be empty.
     pub(super) fn take(&mut self) -> Option<(Connection, C)> {
-        let per_connection = self.per_connection;
-        let with_room = self
-            .connections
-            .iter_mut()
-            .filter(|(_, carrying)| carrying.streams < per_connection && carrying.streams < carrying.heard.room());
+        let (per_connection, each) = (self.per_connection, self.each);
+        let with_room = self.connections.iter_mut().filter(|(_, carrying)| {
+            carrying.streams < per_connection && carrying.streams < room(&carrying.heard, each)
+        });
         let (connection, carrying) = with_room.max_by_key(|(_, carrying)| carrying.streams)?;
         carrying.streams += 1;
         Some((*connection, carrying.by.clone()))
@@ -116,7 +121,7 @@ impl<C: Clone> Places<C> {
     /// A connection was made.
     pub(super) fn dialed(&mut self, heard: Heard, by: C) -> Connection {
         (self.dialing, self.failed) = (self.dialing.saturating_sub(1), None);
-        self.borne = heard.room().clamp(1, self.per_connection);
+        self.borne = room(&heard, self.each).clamp(1, self.per_connection);
         let connection = Connection(self.next);
         self.next += 1;
         self.connections.insert(connection, Carrying { heard, by, streams: 0, answered: false, lost: false });
@@ -187,13 +192,19 @@ impl<C: Clone> Places<C> {
     }
 }
 
+/// How many there may be on a connection, each of which may be several of its streams: one, if it bears any.
+fn room(heard: &Heard, each: usize) -> usize {
+    let streams = heard.room();
+    (streams / each).max(usize::from(streams > 0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::upstream::frames::Said;
 
     fn places(per_connection: usize) -> Places<()> {
-        Places::new(per_connection, Backoff::default())
+        Places::new(per_connection, 1, Backoff::default())
     }
 
     fn bearing(max_streams: Option<u32>) -> Heard {
@@ -224,6 +235,12 @@ mod tests {
         assert_eq!(connections(&mut places(100), 250, Some(1000)), 3);
         assert_eq!(connections(&mut places(100), 250, Some(40)), 7);
         assert_eq!(connections(&mut places(1), 25, None), 25);
+        // Each may be several, and no connection bears more than it can.
+        let nine = || Places::new(100, 9, Backoff::default());
+        assert_eq!(connections(&mut nine(), 25, None), 3);
+        assert_eq!(connections(&mut nine(), 25, Some(40)), 7);
+        assert_eq!(connections(&mut nine(), 25, Some(5)), 25);
+        assert_eq!(connections(&mut Places::new(3, 9, Backoff::default()), 25, None), 25);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{Found, Remark, rules};
 use crate::config::own_address::OwnAddresses;
 use crate::config::statsd::plain_prefix;
 use crate::config::values::LONGEST;
-use crate::config::{Address, Config, LogFilter, Origin, OriginKind, Statsd};
+use crate::config::{Address, Config, LogFilter, Methods, Origin, OriginKind, Statsd};
 use crate::proto_json::{Message, duration, int32, some_text, text};
 use crate::yaml::{Error, Node};
 
@@ -133,13 +133,14 @@ fn origin(node: &Node, own: &OwnAddresses, config: &mut Config, notes: &mut Note
             Some(place) => node.refuse(rules::is_own(&text, &place)),
         }
     })?;
-    let remark = "it is asked by one aggregated stream (ADS) for those who share, and not by one for each type: the control plane \
-                  must speak ADS";
+    let remark = "it is asked by a stream for each type for those who share, as ever: where the control plane speaks ADS, too, one stream \
+                  will do (methods: ads)";
     notes.add(node, "origin_server", "origins", remark);
     let mut asked = Origin::server("origin", server);
     if let OriginKind::Server { protocol, .. } = &mut asked.kind {
         *protocol = Protocol::Sotw;
     }
+    asked.methods = Methods::PerType;
     let keepalive = origin.optional("keep_alive_time", time)?.flatten();
     if let Some(keepalive) = keepalive {
         asked.keepalive = keepalive.clamp(SHORTEST_KEEPALIVE, LONGEST);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use xds_transport::client::{Command, Update, Verdict};
-use xdstp_cache::{Interest, Selector};
+use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl};
 use xdstp_client::upstream::{Connection, Consumer};
 
 use super::heard::{Ask, Heard, Said, Side};
@@ -87,6 +87,10 @@ impl Consumer for Fresh {
             _ => {}
         }
     }
+
+    fn type_ended(&mut self, _: Instant, _: &TypeUrl, _: &ResourceError) {}
+
+    fn type_opened(&mut self, _: Instant, _: &TypeUrl) {}
 
     fn selector(&self) -> Selector {
         self.selector.clone()

@@ -1,28 +1,34 @@
 //! One stream from a relay to an origin, or to another relay: what a driver does with sockets.
 
+mod apart;
+
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tonic::metadata::MetadataMap;
-use xds_relay::config::{self, OriginKind};
+use xds_relay::config::{self, Methods, OriginKind};
 use xds_relay::relay_core::{AdmitError, Admitted, Dial, Dialed, Position, RelayCore, Routes};
 use xds_transport::client::{Command, Event, Silence};
 use xds_transport::server::{Stream, Transmit};
 use xds_transport::{Dialect, Protocol, TypeRules};
+use xdstp_cache::TypeUrl;
 use xdstp_client::Backoff;
 use xdstp_client::upstream::{Consumer, Upstream};
 
 use crate::support::origin::Origin;
 use crate::support::{Ended, Feeder, Flag, Relay, SECOND, World};
 
-/// What is spoken with an origin: its protocol, and its form of TP2.
-pub(crate) fn spoken_with(origin: &config::Origin) -> (Protocol, Dialect) {
+/// What is spoken with an origin: its protocol, its form of TP2, and by which methods.
+pub(crate) type Speaks = (Protocol, Dialect, Methods);
+
+pub(crate) fn spoken_with(origin: &config::Origin) -> Speaks {
     let protocol = match origin.kind {
         OriginKind::Server { protocol, .. } => protocol,
         _ => Protocol::Delta,
     };
-    (protocol, origin.dynamic_parameters)
+    (protocol, origin.dynamic_parameters, origin.methods)
 }
 
 /// How many servers an origin has.
@@ -32,7 +38,7 @@ pub(crate) fn servers_of(origin: &config::Origin) -> usize {
 
 /// Hands every stream that the relay opens to the world.
 pub(crate) struct Dialer {
-    pub(crate) speaks: Vec<(Protocol, Dialect)>,
+    pub(crate) speaks: Vec<Speaks>,
     /// Where the servers of each origin begin among what feeds the relay.
     pub(crate) first: Vec<usize>,
     pub(crate) dialed: Arc<Mutex<Vec<Link>>>,
@@ -46,15 +52,19 @@ impl Dial for Dialer {
         let nudged = Arc::new(Flag::default());
         nudged.set();
         // One that came later is spoken to as most are, and has one server.
-        let (protocol, dialect) = self.speaks.get(origin).copied().unwrap_or((Protocol::Delta, Dialect::Final));
+        let most = (Protocol::Delta, Dialect::Final, Methods::Ads);
+        let (protocol, dialect, methods) = self.speaks.get(origin).copied().unwrap_or(most);
         let stream = xds_transport::client::Stream::new(protocol, node.clone(), Arc::new(TypeRules::envoy()))
             .with_silence(Silence::IsNoAnswer)
             .selecting(dialect, consumer.selector())
             .unwrap();
+        let is_per_type = methods == Methods::PerType;
+        let stream = if is_per_type { stream.per_type() } else { stream };
         let link = Link {
             origin: self.first.get(origin).copied().unwrap_or(origin) + server,
             protocol,
             dialect,
+            is_per_type,
             node,
             nudged: Arc::downgrade(&nudged),
             consumer,
@@ -81,6 +91,8 @@ pub(crate) struct Link {
     pub(crate) origin: usize,
     protocol: Protocol,
     dialect: Dialect,
+    /// Each type has a stream there.
+    is_per_type: bool,
     pub(crate) node: Bytes,
     /// Gone when the relay dropped its end.
     nudged: Weak<Flag>,
@@ -95,6 +107,8 @@ pub(crate) struct Link {
 
 struct FarEnd {
     stream: Stream,
+    /// Those of types, in its place.
+    apart: BTreeMap<TypeUrl, Stream>,
     /// When it may say something again.
     ready_at: Option<Instant>,
     /// A response on its way, with when it is all there.
@@ -129,7 +143,8 @@ impl Link {
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let far = self.far_end.as_ref();
-        let says = far.and_then(|far| far.stream.poll_timeout()).filter(|_| self.far_end_speaks);
+        let streams = far.into_iter().flat_map(|far| far.apart.values().chain([&far.stream]));
+        let says = streams.filter_map(Stream::poll_timeout).min().filter(|_| self.far_end_speaks);
         let ready = far.and_then(|far| far.ready_at);
         [self.upstream.poll_timeout(), self.consumer.poll_timeout(), says, ready].into_iter().flatten().min()
     }
@@ -140,7 +155,9 @@ impl Link {
         match (&mut far.routes, origin) {
             (Some(routes), _) => far.stream.close(routes),
             (None, Some(origin)) => {
-                far.stream.close(origin.cache_of(&self.node));
+                for stream in far.apart.values_mut().chain([&mut far.stream]) {
+                    stream.close(origin.cache_of(&self.node));
+                }
                 origin.streams -= 1;
             }
             (None, None) => unreachable!(),
@@ -193,6 +210,9 @@ impl Link {
             self.turn(now);
         }
         progress |= self.consumer.has_more_commands();
+        if self.is_per_type {
+            return self.drive_apart(now, origin.expect("no relay")) || progress;
+        }
         let Some(far) = &mut self.far_end else { return progress };
         while !self.consumer.has_more_commands()
             && let Some(request) = self.upstream.poll_transmit(now)
@@ -279,6 +299,8 @@ impl Link {
             Ok(far) => {
                 let heard = far.admitted.as_ref().map_or_else(MetadataMap::new, |admitted| admitted.metadata.clone());
                 self.far_end = Some(far);
+                let all = origin.as_deref().map_or(&[][..], |origin| &origin.says_of_itself);
+                all.iter().for_each(|said| self.consumer.opened(said).unwrap());
                 let Err(error) = self.consumer.opened(&heard) else { return };
                 self.end(origin);
                 self.upstream.declined(now, error, u64::MAX)
@@ -307,7 +329,7 @@ impl Link {
             settings.dialect = self.dialect;
         }
         let stream = Stream::new(self.protocol, settings);
-        Ok(FarEnd { stream, ready_at: None, coming: None, routes, admitted, woken, ended })
+        Ok(FarEnd { stream, apart: BTreeMap::new(), ready_at: None, coming: None, routes, admitted, woken, ended })
     }
 }
 

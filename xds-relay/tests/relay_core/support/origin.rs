@@ -1,10 +1,11 @@
 //! A control plane: caches, by node where it answers by node, and a list of what it was asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
+use tonic::metadata::MetadataMap;
 use xds_transport::Frame;
 use xds_transport::wire::parameters::Locator;
 use xds_transport::wire::walk::text_at;
@@ -25,6 +26,14 @@ pub(crate) struct Origin {
     pub(crate) pace: Duration,
     /// The time that each of them takes to come in.
     pub(crate) slowness: Duration,
+    /// What it says of itself on one stream of a type after the other.
+    pub(crate) says_of_itself: Vec<MetadataMap>,
+    /// The types whose streams end as they are opened, each with a code of gRPC.
+    pub(crate) without: BTreeMap<String, i32>,
+    /// The types whose streams nobody answers.
+    pub(crate) hangs: BTreeSet<String>,
+    /// The types whose streams were opened.
+    pub(crate) opened: Vec<String>,
     /// How many streams are open.
     pub(crate) streams: usize,
     pub(crate) asked: Vec<String>,
@@ -66,6 +75,10 @@ impl Origin {
             is_hostile: false,
             pace: Duration::ZERO,
             slowness: Duration::ZERO,
+            says_of_itself: Vec::new(),
+            without: BTreeMap::new(),
+            hangs: BTreeSet::new(),
+            opened: Vec::new(),
             streams: 0,
             asked: Vec::new(),
             caches,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use xds_transport::Rejected;
 use xds_transport::client::{Changed, Command, Update, Verdict};
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{ResourceError, TypeUrl};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
 
@@ -163,7 +163,7 @@ impl Consumer for Feed {
             {
                 return Verdict::Accept;
             }
-            Some(Fault::RemoveOnOutage) => {
+            Some(Fault::RemoveOnOutage | Fault::RemoveOnTypeEnd) => {
                 let names = update.changed.iter().map(|changed| changed.name.clone());
                 let seen = self.seen.entry(update.type_url.clone());
                 seen.or_insert_with(|| (update.clone(), BTreeSet::new())).1.extend(names);
@@ -188,13 +188,26 @@ impl Consumer for Feed {
         }
         self.answered |= answers;
         self.inner.connection(now, connection);
-        if gone {
+        if gone && self.fault == Some(Fault::RemoveOnOutage) {
             for (_, (mut update, names)) in std::mem::take(&mut self.seen) {
                 update.changed.clear();
                 update.removed = names.into_iter().collect();
                 self.inner.update(now, update);
             }
         }
+    }
+
+    fn type_ended(&mut self, now: Instant, type_url: &TypeUrl, error: &ResourceError) {
+        self.inner.type_ended(now, type_url, error);
+        if let Some((mut update, names)) = self.seen.remove(type_url) {
+            update.changed.clear();
+            update.removed = names.into_iter().collect();
+            self.inner.update(now, update);
+        }
+    }
+
+    fn type_opened(&mut self, now: Instant, type_url: &TypeUrl) {
+        self.inner.type_opened(now, type_url);
     }
 
     fn node(&mut self) -> Option<Bytes> {

@@ -1,5 +1,6 @@
 //! What happens between the relay and its origins.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -13,21 +14,22 @@ use crate::network::Network;
 use crate::random::Random;
 
 /// The longest that a slow answer is on its way, in ms.
-const SLOWEST: u64 = 40_000;
+pub(super) const SLOWEST: u64 = 40_000;
 /// The time between two of its bytes.
 const BYTE: u64 = 5000;
 
 impl Network<'_> {
     pub(super) fn cut_origin(&mut self, server: usize) {
         for far in self.up.iter_mut().filter(|hop| hop.number() == server).filter_map(|hop| hop.far.as_mut()) {
-            far.wire.cut(&mut self.random, self.now);
+            far.cut(&mut self.random, self.now);
         }
     }
 
     /// The origin learns that a stream is over.
     pub(super) fn end(&mut self, hop: &mut UpHop) {
         if let Some(mut far) = hop.far.take() {
-            far.server.close(self.origins.cache(hop.origin, far.replica, hop.group));
+            let cache = self.origins.cache(hop.origin, far.replica, hop.group);
+            far.servers().for_each(|server| server.close(cache));
         }
     }
 
@@ -35,10 +37,10 @@ impl Network<'_> {
     pub(super) fn next_up(&self, hop: &UpHop) -> Option<u64> {
         let silent_until = self.silent_until[hop.number()];
         let silent = silent_until > self.now;
-        let arrives = hop.far.as_ref().and_then(|far| far.wire.next());
+        let arrives = hop.far.as_ref().and_then(|far| far.wires().filter_map(Wire::next).min());
         // What is long on its way comes byte by byte.
         let byte = arrives.filter(|at| *at > self.now + BYTE).map(|_| self.now + BYTE);
-        let full = hop.far.as_ref().is_some_and(|far| !far.wire.down.has_room(self.window()));
+        let full = hop.far.as_ref().is_some_and(|far| far.wires().any(|wire| !wire.down.has_room(self.window())));
         let timeout = hop.poll_timeout(silent || full).map(|at| self.ms(at));
         [timeout, arrives, byte, silent.then_some(silent_until)].into_iter().flatten().min()
     }
@@ -66,12 +68,15 @@ impl Network<'_> {
                 let any = if several { hop.server } else { self.random.index(2) };
                 let replica = hop.replica.unwrap_or(any);
                 let server = server::Stream::new(hop.protocol, Settings::default());
-                hop.far = Some(FarEnd { replica, server, wire: Wire::default() });
+                hop.far = Some(FarEnd { replica, server, wire: Wire::default(), apart: BTreeMap::new() });
                 let connection = hop.machine.connected(now);
                 hop.feed.connection(now, connection);
                 self.say(|| format!("relay connects to {replica} of origin {}", hop.origin));
             }
             hop.turn(now);
+        }
+        if hop.apart {
+            return Ok(self.drive_apart(hop)? || progress);
         }
         let label = format!("{}.{}/{:?}", hop.origin, hop.server, hop.group);
         let silent = self.silent_until[hop.number()] > self.now;
@@ -82,9 +87,7 @@ impl Network<'_> {
         {
             let request = Request::decode(*protocol, &message);
             self.say(|| format!("relay -> origin {label} {}", describe_request(&request)));
-            if let Some(error) = request.error.filter(|error| !refuses_names_of_others(&error.message)) {
-                return Err(format!("rule 145: the relay refuses what it can read: {}", error.message));
-            }
+            may_refuse(request)?;
             far.wire.up.send(self.arrival(), "", message);
             progress = true;
         }
@@ -135,6 +138,14 @@ pub(super) fn disconnected(hop: &mut UpHop, now: Instant, random: &mut Random) {
     let connection = hop.machine.disconnected(now, Some("cut".into()), random.below(u64::MAX));
     hop.fails = !std::mem::take(&mut hop.answered);
     hop.feed.connection(now, connection);
+}
+
+/// Rule 145: nothing that can be read is refused.
+pub(super) fn may_refuse(request: Request) -> Result<(), String> {
+    match request.error.filter(|error| !refuses_names_of_others(&error.message)) {
+        Some(error) => Err(format!("rule 145: the relay refuses what it can read: {}", error.message)),
+        None => Ok(()),
+    }
 }
 
 /// Rule 153: whether a NACK is about nothing but what this origin has no say in.

@@ -34,6 +34,8 @@ pub(crate) struct Common {
     pub(crate) held: Held,
     /// What has an error that was told, and is not over.
     pub(crate) failed: BTreeSet<ResourceName>,
+    /// Some of it, or the wildcard, has one that no response said: the next stream is asked so that it says something.
+    pub(crate) failed_unsaid: bool,
     /// The wildcard and globs that this stream's origin does not send, and what said so: what it sends without them says nothing
     /// of them.
     withheld: BTreeMap<Interest, UpdateId>,
@@ -63,6 +65,7 @@ impl Common {
             selecting,
             held: Held::default(),
             failed: BTreeSet::new(),
+            failed_unsaid: false,
             withheld: BTreeMap::new(),
             left: BTreeSet::new(),
             unfinished: Unfinished::default(),
@@ -213,6 +216,7 @@ impl Common {
         if self.withholds() {
             update.refused = self.withheld_of(update);
         }
+        self.failed_unsaid &= !self.failed.is_empty();
         self.held.delete(self.keep_deleted, &mut update.removed, &mut update.kept);
         self.unfinished.forget(&update.removed);
         self.unfinished.insert(update.id, Pending { rejected: update.rejected.clone(), ..pending });

@@ -7,6 +7,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use tokio::sync::mpsc;
+use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::client::Grpc;
 use tonic::metadata::MetadataMap;
@@ -43,19 +44,57 @@ impl Exchange {
         max_message_size: usize,
         metadata: MetadataMap,
     ) -> Self {
+        Self::open_beside(channel, method, max_message_size, metadata, Received::default(), || {})
+    }
+
+    /// The same beside others: when bytes came in last on any of them is noted as `received`, and `taken` is told whenever the
+    /// transport took a request.
+    pub(super) fn open_beside(
+        channel: impl GrpcChannel,
+        method: impl Into<String>,
+        max_message_size: usize,
+        metadata: MetadataMap,
+        received: Received,
+        mut taken: impl FnMut() + Send + 'static,
+    ) -> Self {
         let method = method.into();
         let (requests, outgoing) = mpsc::channel(1);
-        let (received, handed) = (Received::default(), Handed::default());
+        let outgoing = ReceiverStream::new(outgoing).map(move |request| {
+            taken();
+            request
+        });
+        let handed = Handed::default();
         let channel = Noting { channel, received: received.clone(), limit: max_message_size, handed: handed.clone() };
         let opening = async move {
             let method = PathAndQuery::try_from(method).map_err(|error| Status::internal(error.to_string()))?;
             let mut grpc = Grpc::new(channel).max_decoding_message_size(max_message_size);
             grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
-            let mut request = Request::new(ReceiverStream::new(outgoing));
+            let mut request = Request::new(outgoing);
             *request.metadata_mut() = metadata;
             grpc.streaming(request, method, BytesCodec { handed }).await
         };
         Self { requests, responses: Responses::Opening(Box::pin(opening)), received }
+    }
+
+    /// Whether the transport took all requests so far.
+    pub(super) fn has_room(&self) -> bool {
+        self.requests.capacity() > 0 && !self.requests.is_closed()
+    }
+
+    /// Hands over a request, for which there is room.
+    pub(super) fn send(&self, request: Bytes) {
+        // A closed request side is told by the response side, with its reason.
+        let _ = self.requests.try_send(request);
+    }
+
+    /// What the server answered the stream with, before any response.
+    pub(super) fn poll_metadata(&mut self, cx: &mut Context<'_>) -> Poll<Result<MetadataMap, Status>> {
+        self.responses.poll_open(cx).map_ok(|response| response.metadata().clone())
+    }
+
+    /// The next response, or the good end.
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Status>> {
+        self.responses.poll_next(cx)
     }
 
     /// What the server answered the stream with, before any response. Meanwhile whatever `transmit` yields is sent.

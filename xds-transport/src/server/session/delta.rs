@@ -179,8 +179,8 @@ impl Delta {
             if std::mem::take(&mut self.refuses) {
                 transmit.push_error(Protocol::Delta, "*", &types::no_sotw(outgoing.type_url));
             }
-            self.push_errors(&mut transmit, removals, outgoing.rule, source);
-            self.push_located_errors(&mut transmit, removals, source);
+            self.push_errors(&mut transmit, removals, outgoing, source);
+            self.push_located_errors(&mut transmit, removals, outgoing, source);
             empty = transmit.is_empty();
         }
         // Rule 86: a wildcard or glob is answered even when there is nothing to say, once. Removals that wait are that
@@ -225,15 +225,22 @@ impl Delta {
 
     /// TP3: why something is not sent, and for clients that know no errors that it is removed (rule 117). In a response
     /// of their own, because no name may have both a resource and an error in one.
-    fn push_errors(&mut self, transmit: &mut Transmit, removals: Removals, rule: &TypeRule, source: &mut impl Source) {
+    fn push_errors(
+        &mut self,
+        transmit: &mut Transmit,
+        removals: Removals,
+        outgoing: &Outgoing<'_>,
+        source: &mut impl Source,
+    ) {
         let Self { subscriber, spelling, holds, .. } = self;
         let Subscriber { id, refreshes, refused, .. } = subscriber;
         source.pull_errors(*id, removals, &mut |failed| {
             let own = spelling.of(failed.name);
-            let held = !rule.absent_by_alias || holds.remove(failed.name) || failed.name.is_glob();
+            let held = !outgoing.rule.absent_by_alias || holds.remove(failed.name) || failed.name.is_glob();
             match (failed.removed, held) {
                 // An alias of nothing is a resource: the error could not stand beside it, and says no more.
                 (true, false) => transmit.push_absent_alias(own),
+                (false, _) if !outgoing.tells(failed.error, false) => {}
                 (removed, _) => {
                     transmit.push_error(Protocol::Delta, own, failed.error);
                     if removed {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use xdstp_cache::{Removals, TypeUrl};
+use xdstp_cache::{Cause, Removals, ResourceError, TypeUrl};
 
 use crate::server::features::Features;
 use crate::server::session::reference::Reference;
@@ -27,6 +27,12 @@ impl Outgoing<'_> {
     /// The response to be, to whoever keeps books of what it tells.
     pub(crate) fn told(&self) -> Told {
         Told::new(self.now, *self.nonces + 1)
+    }
+
+    /// Whether an error is told. Of what an origin was not asked for it said nothing: a relay would have its clients take that for its
+    /// word, and where all that lacks is gone, an error cannot be told apart from that.
+    pub(crate) fn tells(&self, error: &ResourceError, full_state: bool) -> bool {
+        error.cause != Cause::Unasked || !(full_state || self.features.for_others)
     }
 
     /// Rule 13: never empty, never twice on a stream.

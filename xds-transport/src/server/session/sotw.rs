@@ -288,8 +288,8 @@ impl Sotw {
         let (mut transmit, version) = match transmit {
             Some((mut transmit, version)) => {
                 if rule.full_state_in_sotw && asks {
-                    self.push_errors(&mut transmit, removals, true, source);
-                    self.push_located_errors(&mut transmit, removals, source);
+                    self.push_errors(&mut transmit, removals, outgoing, source);
+                    self.push_located_errors(&mut transmit, removals, outgoing, source);
                 }
                 (transmit, version)
             }

@@ -63,6 +63,10 @@ impl Consumer for Teller {
             let _ = self.told.send((now, format!("disconnected {error:?}")));
         }
     }
+
+    fn type_ended(&mut self, _: Instant, _: &TypeUrl, _: &ResourceError) {}
+
+    fn type_opened(&mut self, _: Instant, _: &TypeUrl) {}
 }
 
 /// The server ends its streams at their age, and the client is back at once, without an error, and is told just what

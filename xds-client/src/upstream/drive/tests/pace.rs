@@ -25,6 +25,10 @@ impl Consumer for Busy {
 
     fn connection(&mut self, _: Instant, _: Connection) {}
 
+    fn type_ended(&mut self, _: Instant, _: &TypeUrl, _: &ResourceError) {}
+
+    fn type_opened(&mut self, _: Instant, _: &TypeUrl) {}
+
     fn poll_timeout(&self) -> Option<Instant> {
         (self.wanted < NAMES).then_some(self.next)
     }

@@ -32,6 +32,10 @@ impl Consumer for Parts {
     }
 
     fn connection(&mut self, _: Instant, _: Connection) {}
+
+    fn type_ended(&mut self, _: Instant, _: &TypeUrl, _: &ResourceError) {}
+
+    fn type_opened(&mut self, _: Instant, _: &TypeUrl) {}
 }
 
 /// Others have their turn between two parts, and the origin is asked for all at once.

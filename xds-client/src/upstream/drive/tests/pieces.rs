@@ -27,6 +27,10 @@ impl Consumer for Asking {
     }
 
     fn connection(&mut self, _: Instant, _: Connection) {}
+
+    fn type_ended(&mut self, _: Instant, _: &TypeUrl, _: &ResourceError) {}
+
+    fn type_opened(&mut self, _: Instant, _: &TypeUrl) {}
 }
 
 #[tokio::test(start_paused = true)]

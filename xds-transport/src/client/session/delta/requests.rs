@@ -96,7 +96,8 @@ impl Delta {
     /// What came with a response that was refused, or has no verdict yet, goes without its version (rule 30), and so
     /// does what a name or glob that was never answered asks for, because only that answers it: these are sent again. Not
     /// to name them at all would be never to hear that they are gone. And so does what lives for a time, or has an
-    /// error, itself or its glob: that the origin has taken either back meanwhile, only the resource says (rules 111, 118).
+    /// error, itself or its glob: that the origin has taken either back meanwhile, only the resource says (rules 111, 118). Of the
+    /// wildcard any one does.
     fn initial_versions(&self) -> BTreeMap<ResourceName, Version> {
         let awaits_names = self.common.wanted.awaits_names();
         let within = |name: &ResourceName| name.glob_parent().is_some_and(|glob| self.common.failed.contains(&glob));
@@ -110,6 +111,12 @@ impl Delta {
         };
         let held = self.common.held.iter().map(|(name, entry)| (name.clone(), version(name, entry)));
         let mut versions: BTreeMap<_, _> = held.collect();
+        if self.common.failed_unsaid && self.common.wanted.wish(&Interest::Wildcard).is_some() {
+            let by_wildcard =
+                |name: &&ResourceName| self.common.wanted.wish(&Interest::Name((*name).clone())).is_none();
+            let any = self.common.held.iter().map(|(name, _)| name).find(by_wildcard);
+            versions.extend(any.map(|name| (name.clone(), Version::from(""))));
+        }
         versions.extend(self.common.unfinished.names().map(|name| (name.clone(), Version::from(""))));
         for name in self.undecided.iter().chain(&self.common.failed) {
             // What is asked for itself is answered anyway.

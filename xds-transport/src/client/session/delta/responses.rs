@@ -57,6 +57,7 @@ impl Delta {
         let update = &mut incoming.update;
         update.version = response.version;
         if !self.common.is_withheld(&Interest::Wildcard) && self.common.wanted.answer(&Interest::Wildcard) {
+            self.common.failed_unsaid = false;
             update.answered.push(Interest::Wildcard);
         }
         if ends_wildcard && self.common.wanted.wish(&Interest::Wildcard).is_some() {

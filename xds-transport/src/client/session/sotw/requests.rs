@@ -55,8 +55,10 @@ impl Sotw {
         let holds = self.common.unfinished.any() || self.common.held.iter().next().is_some();
         // Who has it all is sent nothing (rule 87), and not that a TTL was taken back meanwhile.
         let expires = first && self.common.held.next_expiry().is_some();
+        // Nor that an error was (rule 118).
+        let fails = first && self.common.failed_unsaid;
         let mixed = first && (self.dropped || self.full_state && self.common.unfinished.is_mixed());
-        let version = match self.outgrown || must_answer || awaits_verdict || expires || mixed {
+        let version = match self.outgrown || must_answer || awaits_verdict || expires || fails || mixed {
             // Nothing was ever accepted as a whole, and of what was refused something is held (rule 29).
             false if first && self.version.is_empty() && holds => OTHER.to_owned(),
             false => self.version.clone(),

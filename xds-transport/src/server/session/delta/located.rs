@@ -219,6 +219,7 @@ impl Delta {
         &mut self,
         transmit: &mut Transmit,
         removals: Removals,
+        outgoing: &Outgoing<'_>,
         source: &mut impl Source,
     ) {
         let Self { subscriber, spelling, .. } = self;
@@ -238,7 +239,9 @@ impl Delta {
             removals,
             source,
             &mut |failed| {
-                transmit.push_error(Protocol::Delta, spelling.of(failed.name), failed.error);
+                if failed.removed || outgoing.tells(failed.error, false) {
+                    transmit.push_error(Protocol::Delta, spelling.of(failed.name), failed.error);
+                }
                 goes_on(transmit)
             },
             &mut |tell| push(&mut removed, dialect, spelling, &tell),

@@ -33,7 +33,7 @@ impl Sotw {
         } else {
             (Transmit::new(outgoing.type_url.clone()), None)
         };
-        self.push_errors(&mut transmit, Removals::Include, rule.full_state_in_sotw, source);
+        self.push_errors(&mut transmit, Removals::Include, outgoing, source);
         // A text that is no name cannot be that of a resource: SotW has no other way to say so.
         let before = transmit.heads();
         while transmit.heads() - before < BUDGET
@@ -43,7 +43,7 @@ impl Sotw {
                 transmit.push_error(Protocol::Sotw, &text, &reason.to_error(source));
             }
         }
-        self.push_located_errors(&mut transmit, Removals::Include, source);
+        self.push_located_errors(&mut transmit, Removals::Include, outgoing, source);
         if transmit.errors == 0 {
             return None;
         }
@@ -57,9 +57,10 @@ impl Sotw {
         &mut self,
         transmit: &mut Transmit,
         removals: Removals,
-        full_state: bool,
+        outgoing: &Outgoing<'_>,
         source: &mut impl Source,
     ) {
+        let full_state = self.full_state;
         source.pull_errors(self.subscriber.id, removals, &mut |failed| {
             // What is refreshed is not let go.
             if !full_state && !failed.error.is_transient() {
@@ -67,7 +68,8 @@ impl Sotw {
             }
             let is_collection = failed.name.is_glob() || failed.name.as_str() == "*";
             let is_in_state = full_state && failed.beside && !is_collection;
-            if !is_in_state && self.subscriber.refusals.tell(failed.name) {
+            let is_told = !is_in_state && outgoing.tells(failed.error, full_state);
+            if is_told && self.subscriber.refusals.tell(failed.name) {
                 transmit.push_error(Protocol::Sotw, self.wanted.spelling.of(failed.name), failed.error);
             }
             ControlFlow::Continue(())

@@ -186,6 +186,7 @@ impl Sotw {
         &mut self,
         transmit: &mut Transmit,
         removals: Removals,
+        outgoing: &Outgoing<'_>,
         source: &mut impl Source,
     ) {
         let (spelling, full_state) = (&self.wanted.spelling, self.full_state);
@@ -203,7 +204,8 @@ impl Sotw {
             &mut |failed| {
                 // Beside a full state that has it, an error cannot be told.
                 let is_in_state = full_state && failed.beside && !failed.name.is_glob();
-                if !is_in_state && refusals.tell(failed.name) {
+                let is_told = !is_in_state && outgoing.tells(failed.error, full_state);
+                if is_told && refusals.tell(failed.name) {
                     transmit.push_error(Protocol::Sotw, spelling.of(failed.name), failed.error);
                 }
                 ControlFlow::Continue(())
