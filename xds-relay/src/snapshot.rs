@@ -181,6 +181,9 @@ pub struct ClientDump {
 pub struct ClientTypeDump {
     /// The type URL.
     pub type_url: String,
+    /// What it wants it of: the names of [`ConfigDump::scopes`].
+    #[serde(skip)]
+    pub scopes: Vec<String>,
     /// Whether it wants all of the type.
     pub wildcard: bool,
     /// The names it wants.

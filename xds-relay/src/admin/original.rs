@@ -1,9 +1,10 @@
 //! The pages of envoyproxy/xds-relay, for scripts that ask for them: those that make sense here, and words for the others.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
@@ -14,7 +15,7 @@ use super::look::{Pages, failed};
 use super::{answers, logging};
 use crate::api::NameQuery;
 use crate::hex::hex;
-use crate::snapshot::{ConfigDump, ResourceDump, ScopeDump, ScopeTypeDump};
+use crate::snapshot::{ClientDump, ClientTypeDump, ConfigDump, ResourceDump, ScopeDump, ScopeTypeDump};
 
 const NOT_SAID: &str = "it is not said here whether the relay is ready\n";
 const CLEARS: &str = "nothing is cleared, as no stream may end by it: what no client wants any more goes by `linger` and \
@@ -22,22 +23,25 @@ const CLEARS: &str = "nothing is cleared, as no stream may end by it: what no cl
 const ENDPOINT_TYPE: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
 /// Of how many names of a key the addresses are looked for.
 const MAX_NAMES: usize = 16;
+/// How many clients of a key are named, and how many names of each.
+const MAX_REQUESTS: usize = 100;
 const ENDPOINTS: &str = "endpoints are at /api/v1/resource?type=ClusterLoadAssignment&name=NAME\n";
 const PROFILES: &str = "there are no profiles of Go: /metrics and /api/v1/status say how the relay is\n";
 
 pub(super) fn routes() -> Router<Pages> {
     Router::new()
-        .route("/cache", get(|pages| found(pages, String::new())))
-        .route("/cache/{*key}", get(|pages, Path(key): Path<String>| found(pages, key)))
-        .route("/cache/keys", get(keys))
-        .route("/cache/version/{*key}", get(version))
-        .route("/cache/eds/{*key}", get(endpoints))
+        // Asked by any method, as it was: nothing changes by it.
+        .route("/cache", any(|pages, query| found(pages, query, String::new())))
+        .route("/cache/{*key}", any(|pages, query, Path(key): Path<String>| found(pages, query, key)))
+        .route("/cache/keys", any(keys))
+        .route("/cache/version/{*key}", any(version))
+        .route("/cache/eds/{*key}", any(endpoints))
         .route("/cache/clear", any(|| async { refused(CLEARS) }))
         .route("/cache/clear/{*key}", any(|| async { refused(CLEARS) }))
         .route("/debug/pprof/", any(|| async { refused(PROFILES) }))
         .route("/debug/pprof/{profile}", any(|| async { refused(PROFILES) }))
         .route("/log_level", get(logging::tell).post(logging::tell))
-        .route("/server_info", get(answers::status))
+        .route("/server_info", any(answers::status))
 }
 
 /// Those that change something.
@@ -46,7 +50,12 @@ pub(super) fn changes() -> Router<Pages> {
 }
 
 /// Clients are sent elsewhere, or no more: those that are here are served as before.
-async fn set_ready(State(pages): State<Pages>, Path(ready): Path<bool>) -> Response {
+async fn set_ready(State(pages): State<Pages>, Path(state): Path<String>) -> Response {
+    let ready = match &*state {
+        "true" => true,
+        "false" => false,
+        _ => return (StatusCode::BAD_REQUEST, "expected POST /ready/true or /ready/false\n").into_response(),
+    };
     if !pages.relay.set_ready(ready) {
         return (StatusCode::NOT_FOUND, NOT_SAID).into_response();
     }
@@ -58,9 +67,14 @@ fn refused(words: &'static str) -> Response {
 }
 
 /// What is held of a key, of all that begin with a text before `*`, or of all.
-async fn found(State(pages): State<Pages>, key: String) -> Response {
+async fn found(State(pages): State<Pages>, RawQuery(query): RawQuery, key: String) -> Response {
+    let verbose = query.is_some_and(|query| query.split('&').any(|pair| pair == "verbose=true"));
     dumped(pages, move |dump| {
-        let of_part = |part: Part<'_>| part.types.iter().map(|held| entry(&part.key, held)).collect::<Vec<_>>();
+        let wanted = wanted(dump);
+        let of_part = |part: Part<'_>| {
+            let entry = |held| entry(&part, held, &requests(&part, held, &wanted), verbose);
+            part.types.iter().map(entry).collect::<Vec<_>>()
+        };
         let entries: Vec<Value> = parts(dump, &key).into_iter().flat_map(of_part).collect();
         // Nothing is said of what there is not: as it was.
         (key.is_empty() || !entries.is_empty()).then(|| json!({ "Cache": entries }))
@@ -68,9 +82,39 @@ async fn found(State(pages): State<Pages>, key: String) -> Response {
     .await
 }
 
+/// Scope and type → the clients that want something of it.
+type Wanted<'a> = HashMap<(&'a str, &'a str), Vec<(&'a ClientDump, &'a ClientTypeDump)>>;
+
+fn wanted(dump: &ConfigDump) -> Wanted<'_> {
+    let mut wanted = Wanted::new();
+    for client in &dump.clients {
+        for of_type in &client.types {
+            for scope in &of_type.scopes {
+                wanted.entry((scope, &of_type.type_url)).or_default().push((client, of_type));
+            }
+        }
+    }
+    wanted
+}
+
+/// Those that want what is held under a key: of one name those that want this name.
+fn requests<'a>(
+    part: &Part<'_>,
+    held: &ScopeTypeDump,
+    wanted: &Wanted<'a>,
+) -> Vec<(&'a ClientDump, &'a ClientTypeDump)> {
+    let all = wanted.get(&(part.scope, &*held.type_url)).into_iter().flatten().copied();
+    all.filter(|(_, of_type)| {
+        part.name.is_none_or(|name| of_type.wildcard || of_type.names.iter().any(|of| of == name))
+    })
+    .collect()
+}
+
 /// What is held under a key.
 struct Part<'a> {
     key: Cow<'a, str>,
+    /// The one that is meant, if it is in the key.
+    name: Option<&'a str>,
     /// As it is called here.
     scope: &'a str,
     types: Cow<'a, [ScopeTypeDump]>,
@@ -78,9 +122,13 @@ struct Part<'a> {
 
 /// What is held under these keys: groups as they are called here, or as the original calls them where that is one; and in those
 /// that take a name as it is, what has that name.
-fn parts<'a>(dump: &'a ConfigDump, key: &str) -> Vec<Part<'a>> {
-    let whole =
-        |scope: &'a ScopeDump| Part { key: (&*scope.scope).into(), scope: &scope.scope, types: (&*scope.types).into() };
+fn parts<'a>(dump: &'a ConfigDump, key: &'a str) -> Vec<Part<'a>> {
+    let whole = |scope: &'a ScopeDump| Part {
+        key: (&*scope.scope).into(),
+        name: None,
+        scope: &scope.scope,
+        types: (&*scope.types).into(),
+    };
     let all = |is_meant: &dyn Fn(&str) -> bool| -> Vec<_> {
         dump.scopes.iter().filter(|scope| is_meant(&scope.scope)).map(whole).collect()
     };
@@ -107,7 +155,7 @@ fn joined(scope: &str) -> &str {
 }
 
 /// What a group that takes names as they are has of the one name that is in the key.
-fn named<'a>(scope: &'a ScopeDump, key: &str) -> Option<Part<'a>> {
+fn named<'a>(scope: &'a ScopeDump, key: &'a str) -> Option<Part<'a>> {
     let (before, after) = joined(&scope.scope).split_once("(name 0)")?;
     let name = key.strip_prefix(before)?.strip_suffix(after)?;
     let of_name = |held: &ScopeTypeDump| {
@@ -119,7 +167,7 @@ fn named<'a>(scope: &'a ScopeDump, key: &str) -> Option<Part<'a>> {
         })
     };
     let types: Vec<_> = scope.types.iter().filter_map(of_name).collect();
-    (!types.is_empty()).then(|| Part { key: key.to_owned().into(), scope: &scope.scope, types: types.into() })
+    (!types.is_empty()).then(|| Part { key: key.into(), name: Some(name), scope: &scope.scope, types: types.into() })
 }
 
 async fn keys(State(pages): State<Pages>) -> Response {
@@ -207,7 +255,7 @@ fn pretty(value: &Value) -> Response {
 }
 
 /// One type of one key. There are no contents: they may be secret.
-fn entry(key: &str, held: &ScopeTypeDump) -> Value {
+fn entry(part: &Part<'_>, held: &ScopeTypeDump, requests: &[(&ClientDump, &ClientTypeDump)], verbose: bool) -> Value {
     let kind = match held.type_url.rsplit('.').next() {
         Some("ClusterLoadAssignment") => "Endpoints",
         Some("Cluster") => "Clusters",
@@ -222,7 +270,26 @@ fn entry(key: &str, held: &ScopeTypeDump) -> Value {
     let resources = Map::from_iter([(kind.to_owned(), Value::from(resources))]);
     let response =
         json!({ "VersionInfo": version_of(&held.resources), "Resources": resources, "TypeURL": held.type_url });
-    json!({ "Key": key, "Resp": response })
+    let mut entry = Map::new();
+    entry.insert("Key".to_owned(), json!(part.key));
+    entry.insert("Resp".to_owned(), response);
+    entry.insert("NumRequests".to_owned(), json!(requests.len()));
+    if verbose {
+        let named = requests.iter().take(MAX_REQUESTS).map(|(client, of_type)| request(client, of_type));
+        entry.insert("Requests".to_owned(), named.collect());
+    }
+    entry.into()
+}
+
+/// What a client asks for of a type, of this key or of others.
+fn request(client: &ClientDump, of_type: &ClientTypeDump) -> Value {
+    let wildcard = of_type.wildcard.then_some("*");
+    let names: Vec<&str> = wildcard
+        .into_iter()
+        .chain(of_type.names.iter().chain(&of_type.globs).map(|name| &**name))
+        .take(MAX_REQUESTS)
+        .collect();
+    json!({ "node": { "id": client.node_id }, "resource_names": names, "type_url": of_type.type_url })
 }
 
 /// The version that all have, or what tells these names at these versions from others, on every relay alike.

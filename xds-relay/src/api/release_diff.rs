@@ -36,7 +36,7 @@ pub struct ReleaseDiff {
     pub removed: Vec<ReleasedResource>,
     /// How many others there are, of all three.
     pub more: usize,
-    /// Whether so much is removed that it waits for somebody to say so: more than a fifth, and more than ten.
+    /// Whether so much is removed that it waits for somebody to say so: more than a fifth, and more than ten, or all of several.
     pub removes_much: bool,
 }
 

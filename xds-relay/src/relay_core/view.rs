@@ -276,6 +276,7 @@ fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
     }
     stream.view.visit(|type_url, part| {
         let Some(of) = types.get_mut(type_url.as_str()) else { return };
+        of.scopes.push(part.scope.key.to_string());
         for interest in part.scope.interests(part.id) {
             match interest {
                 Interest::Wildcard => {}
@@ -287,6 +288,8 @@ fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
     for of in types.values_mut() {
         of.names.sort();
         of.globs.sort();
+        of.scopes.sort();
+        of.scopes.dedup();
     }
     ClientDump {
         peer: stream.outside.as_ref().map_or_else(String::new, |outside| outside.peer().to_owned()),

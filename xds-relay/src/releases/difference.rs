@@ -57,11 +57,12 @@ impl<'a> Difference<'a> {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
     }
 
-    /// Whether so much is removed that somebody is to look at it first: more than a fifth, and more than ten. An origin that
-    /// lost what it knew says the same as one that wants it gone.
+    /// Whether so much is removed that somebody is to look at it first: more than a fifth, and more than ten, or all of several, with
+    /// nothing in their place. An origin that lost what it knew says the same as one that wants it gone.
     pub fn removes_much(&self) -> bool {
         let removed = self.removed.len();
-        removed > FEW && removed.saturating_mul(MUCH) > self.before
+        let is_all = removed > 1 && removed == self.before && self.added.is_empty();
+        is_all || removed > FEW && removed.saturating_mul(MUCH) > self.before
     }
 }
 
@@ -111,10 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn much_is_more_than_a_fifth_and_more_than_ten() {
+    fn much_is_more_than_a_fifth_and_more_than_ten_or_all_of_several() {
         for (before, removed, is_much) in [
-            (10, 10, false),
-            (11, 11, true),
+            (1, 1, false),
+            (2, 2, true),
+            (10, 9, false),
+            (10, 10, true),
+            (11, 10, false),
+            (12, 11, true),
             (50, 10, false),
             (50, 11, true),
             (55, 11, false),
@@ -128,5 +133,11 @@ mod tests {
             assert_eq!(Difference::between(&old, &new).removes_much(), is_much, "{removed} of {before}");
             assert!(!Difference::between(&new, &old).removes_much());
         }
+    }
+
+    #[test]
+    fn what_is_there_by_other_names_is_not_gone() {
+        let (old, new) = (manifest(&BTreeMap::from([(0, 0), (1, 0)])), manifest(&BTreeMap::from([(2, 0)])));
+        assert!(!Difference::between(&old, &new).removes_much());
     }
 }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use prost::Message;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 use xds_relay::api::{Client, ClientState, Clients, Explained, Named, OriginState, Origins, Resources, Status};
 use xds_transport::Protocol;
 use xds_transport::wire::{
@@ -11,6 +12,7 @@ use xds_transport::wire::{
 };
 
 use crate::Running;
+use crate::admin_guard::asked as post;
 use crate::pages::page;
 use crate::stream::{Call, Origin, framed, in_time};
 
@@ -146,11 +148,16 @@ async fn a_client_is_told_of_from_its_first_request_to_its_words_as_it_rejects()
 async fn pages_of_the_original(relay: &Running) {
     let held = json!({ "Key": "mesh", "Resp": {
         "VersionInfo": "1", "Resources": { "Clusters": [{ "Name": "web", "Version": "1" }] }, "TypeURL": CDS,
-    } });
+    }, "NumRequests": 1 });
+    let mut verbose = held.clone();
+    verbose["Requests"] = json!([{ "node": { "id": "n1" }, "resource_names": ["none", "web"], "type_url": CDS }]);
     for (path, expected) in [
         ("/cache", json!({ "Cache": [held] })),
         ("/cache/mesh", json!({ "Cache": [held] })),
         ("/cache/me*", json!({ "Cache": [held] })),
+        ("/cache?verbose=true", json!({ "Cache": [verbose] })),
+        ("/cache/mesh?verbose=true", json!({ "Cache": [verbose] })),
+        ("/cache/mesh?verbose=false", json!({ "Cache": [held] })),
         ("/cache/keys", json!({ "Names": ["mesh"] })),
         ("/cache/version/mesh", json!({ "Version": "1" })),
     ] {
@@ -168,6 +175,11 @@ async fn pages_of_the_original(relay: &Running) {
     }
     let (status, body) = page(relay, "/cache/version/none").await;
     assert!(status == 404 && body.contains("\"Message\": "), "{body}");
+    for path in ["/cache", "/cache/mesh", "/cache/keys", "/cache/version/mesh", "/server_info"] {
+        let io = TcpStream::connect(relay.admin.unwrap()).await.unwrap();
+        let posted = post(io, "POST", path, None).await;
+        assert!(posted.starts_with("HTTP/1.1 200 "), "{path}: {posted}");
+    }
     for (path, words) in [
         ("/cache/clear", "`linger`"),
         ("/cache/clear/mesh", "`linger`"),

@@ -59,7 +59,11 @@ async fn who_says_so_has_clients_sent_elsewhere_and_back_and_no_stream_ends() {
     serve_seconds(directory.path(), 2);
     assert_eq!(told(&mut stream).await, ["+shop/a"], "a stream that is open");
     assert_eq!(ends(&relay, &[]).await, None, "one that is opened now");
-    assert!(say("maybe").await.starts_with("HTTP/1.1 400 "));
+    let odd = say("maybe").await;
+    assert!(
+        odd.starts_with("HTTP/1.1 400 ") && odd.ends_with("\r\n\r\nexpected POST /ready/true or /ready/false\n"),
+        "{odd}"
+    );
     assert!(page(&relay, "/ready/false").await.starts_with("HTTP/1.1 405"), "a look changes nothing");
 }
 

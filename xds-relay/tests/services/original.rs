@@ -59,7 +59,7 @@ async fn keys_are_found_that_have_slashes_and_names_in_them_and_so_are_their_end
     let entry = |key: &str, names: &[&str]| {
         let named: Vec<_> = names.iter().map(|name| json!({ "Name": name, "Version": "1" })).collect();
         let resp = json!({ "VersionInfo": "1", "Resources": { "Endpoints": named }, "TypeURL": EDS });
-        json!({ "Cache": [{ "Key": key, "Resp": resp }] })
+        json!({ "Cache": [{ "Key": key, "NumRequests": 1, "Resp": resp }] })
     };
     let at = |key: &str| key.replace(' ', "%20");
     for (path, expected) in [

@@ -13,7 +13,7 @@ use crate::ask::{type_help, type_url};
 /// Remove resources from etcd, which relays have as an origin: 0 if they are gone, 1 if one was not there or is not gone, 3 if
 /// nobody answers
 ///
-/// They go in one transaction. Where that is more than ten, and more than a fifth of all, relays serve them for another 30 s.
+/// They go in one transaction. Where that is more than ten, and more than a fifth of all, or all of several, relays serve them for another 30 s.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
