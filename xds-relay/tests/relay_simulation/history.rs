@@ -175,7 +175,7 @@ impl History {
         let mut random = Random::new(seed ^ 0x6170_6172);
         let Self { steps, .. } = Self::random(seed);
         let setup = Setup::apart(&mut random);
-        let types: Vec<Of> = steps.iter().filter_map(|step| step.of()).collect();
+        let types: Vec<Of> = steps.iter().filter_map(Step::of).collect();
         let mut broken = Vec::with_capacity(steps.len());
         for step in steps {
             match step {
