@@ -1,7 +1,9 @@
 //! What the descriptors that this process may have allow: so many connections of clients and to origins, and so much of what is served
 //! over the latter. Admin pages and files have theirs, whatever strangers do.
 
-use crate::config::Config;
+use xds_transport::TypeRules;
+
+use crate::config::{self, Config, Methods, OriginKind};
 
 /// How many there may be of what costs descriptors, though the configuration says more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,15 +40,15 @@ impl Bounds {
     fn within(descriptors: u64, config: &Config) -> Self {
         let reserved = (descriptors / RESERVED_PART).max(RESERVED);
         let connections = number(descriptors.saturating_sub(reserved).max(1));
-        let servers = |origin: &crate::config::Origin| origin.kind.servers().map_or(0, <[_]>::len);
+        let servers = |origin: &config::Origin| origin.kind.servers().map_or(0, <[_]>::len);
         let all: usize = config.origins.iter().map(servers).sum();
         let default_origin = config.origin(&config.default_origin);
         let pools = all + default_origin.map_or(0, servers);
         let upward = number(reserved / 2).max(3 * pools) - 2 * pools;
-        // A group may have a stream to each server of its origin.
+        // A group may have a stream to each server of its origin, and one for each type.
         let with_servers = config.origins.iter().filter(|origin| servers(origin) > 0);
-        let of_one = with_servers.map(|origin| origin.streams_per_connection.get() / servers(origin)).min();
-        let groups = of_one.map_or(usize::MAX, |of_one| (upward / 2).saturating_mul(of_one).max(1));
+        let of_one = with_servers.map(|origin| (upward / 2).saturating_mul(groups_of_one(origin)) / servers(origin));
+        let groups = of_one.min().map_or(usize::MAX, |groups| groups.max(1));
         let reports = default_origin.map_or(1, |origin| origin.streams_per_connection.get());
         let load_report_streams = (upward / 4).saturating_mul(reports).max(1);
         Self { connections, upward, groups, load_report_streams }
@@ -78,6 +80,15 @@ impl Bounds {
     }
 }
 
+/// How many node groups share a connection, as [`Pool`](xdstp_client::upstream::Pool) reckons it.
+fn groups_of_one(origin: &config::Origin) -> usize {
+    let each = match (origin.methods, &origin.kind) {
+        (Methods::PerType, OriginKind::Server { protocol, .. }) => TypeRules::envoy().methods(*protocol).max(1),
+        _ => 1,
+    };
+    (origin.streams_per_connection.get() / each).max(1)
+}
+
 fn number(of: u64) -> usize {
     usize::try_from(of).unwrap_or(usize::MAX)
 }
@@ -99,14 +110,17 @@ mod tests {
     #[test]
     fn what_is_served_over_connections_to_origins_fits_into_half_of_these() {
         for descriptors in [40, 64, 80, 256, 1024, 4096, 65_536] {
-            for (origins, servers, streams) in [
-                ("[{ name: up, server: 'a:1' }]", 1, 100),
-                ("[{ name: up, server: 'a:1', streams_per_connection: 1 }]", 1, 1),
-                ("[{ name: up, servers: ['a:1', 'b:1'], streams_per_connection: 10 }]", 2, 10),
+            for (origins, servers, streams, of_one) in [
+                ("[{ name: up, server: 'a:1' }]", 1, 100, 100),
+                ("[{ name: up, server: 'a:1', streams_per_connection: 1 }]", 1, 1, 1),
+                ("[{ name: up, servers: ['a:1', 'b:1'], streams_per_connection: 10 }]", 2, 10, 10),
+                ("[{ name: up, server: 'a:1', methods: per_type }]", 1, 100, 9),
+                ("[{ name: up, server: 'a:1', methods: per_type, protocol: sotw }]", 1, 100, 11),
+                ("[{ name: up, servers: ['a:1', 'b:1'], methods: per_type, streams_per_connection: 5 }]", 2, 5, 1),
             ] {
                 let bounds = within(descriptors, origins);
                 let Bounds { connections, upward, groups, load_report_streams } = bounds;
-                let full = (groups * servers).div_ceil(streams) + load_report_streams.div_ceil(streams);
+                let full = (groups * servers).div_ceil(of_one) + load_report_streams.div_ceil(streams);
                 assert!(full <= upward, "{descriptors} {origins}: {bounds:?}");
                 let upward = upward + 4 * servers;
                 assert!(
@@ -119,6 +133,8 @@ mod tests {
         assert!(usual.groups > 20_000 && usual.load_report_streams > 50_000, "the defaults are less: {usual:?}");
         assert_eq!(within(1024, "[{ name: f, files: . }]").groups, usize::MAX, "of files they cost none");
         assert!(within(40, "[{ name: a, server: 'a:1' }]").groups >= 1);
+        let several = within(1024, "[{ name: up, servers: ['a:1', 'b:1'], streams_per_connection: 1 }]");
+        assert!(several.groups > 10, "a connection for each is not none for any: {several:?}");
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! By which methods of a server its resources are asked for.
 
-use std::collections::BTreeSet;
-
-use xds_transport::{Protocol, TypeRules, TypeService};
+use xds_transport::TypeService;
 
 use super::Endpoint;
 
@@ -47,20 +45,15 @@ impl Endpoint {
     pub(crate) fn streams_each(&self) -> usize {
         match self.methods {
             Methods::Aggregated | Methods::OfType(_) => 1,
-            Methods::PerType => types(&self.rules, self.protocol).max(1),
+            Methods::PerType => self.rules.methods(self.protocol).max(1),
         }
     }
 }
 
-/// How many types can be asked for apart.
-fn types(rules: &TypeRules, protocol: Protocol) -> usize {
-    let types = rules.services().map(|(type_url, _)| type_url);
-    let types = types.filter(|of| protocol == Protocol::Delta || !rules.of(of).delta_only);
-    types.collect::<BTreeSet<_>>().len()
-}
-
 #[cfg(test)]
 mod tests {
+    use xds_transport::Protocol;
+
     use super::*;
 
     #[test]

@@ -1,6 +1,6 @@
 //! The rules of all types, and their services.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use xdstp_cache::TypeUrl;
 
@@ -80,6 +80,19 @@ impl TypeRules {
     /// ```
     pub fn service_of(&self, type_url: &TypeUrl) -> Option<&TypeService> {
         self.services().find_map(|(of, service)| (of == type_url).then_some(service))
+    }
+
+    /// How many types have a method of their own: so many streams has who asks for each by its own.
+    ///
+    /// ```
+    /// use xds_transport::{Protocol, TypeRules};
+    ///
+    /// assert!(TypeRules::envoy().methods(Protocol::Delta) > TypeRules::envoy().methods(Protocol::Sotw));
+    /// ```
+    pub fn methods(&self, protocol: Protocol) -> usize {
+        let types = self.services().map(|(type_url, _)| type_url);
+        let types = types.filter(|of| protocol == Protocol::Delta || !self.of(of).delta_only);
+        types.collect::<BTreeSet<_>>().len()
     }
 
     /// Resources of a type name others, beside those that they are known to name.
@@ -182,7 +195,7 @@ mod tests {
     #[test]
     fn rule_001_the_methods_of_each_type_are_those_of_envoy_s_api() {
         let rules = TypeRules::envoy();
-        let (mut of, mut written) = ("", std::collections::BTreeSet::new());
+        let (mut of, mut written) = ("", BTreeSet::new());
         for word in METHODS.split_whitespace() {
             if !word.starts_with('/') {
                 of = word;
@@ -194,7 +207,7 @@ mod tests {
             written.insert((of, word.to_owned()));
         }
         // And a client calls no other.
-        let called: std::collections::BTreeSet<_> = rules
+        let called: BTreeSet<_> = rules
             .services()
             .flat_map(|(of, service)| {
                 let protocols = [Protocol::Sotw, Protocol::Delta].into_iter();

@@ -98,7 +98,9 @@ impl State {
             return;
         }
         let said = changes.changed.iter().map(|changed| &changed.name).chain(&changes.removed);
-        let said = said.chain(changes.errors.iter().map(|(name, _)| name));
+        // Of what it could not be asked for it said nothing.
+        let errors = changes.errors.iter().filter(|(_, error)| error.cause != Cause::Unasked);
+        let said = said.chain(errors.map(|(name, _)| name));
         said.chain(changes.refreshed.iter().map(|(name, _)| name)).for_each(|name| _ = of_others.remove(name));
         let demand = demand.as_ref();
         #[cfg(test)]
