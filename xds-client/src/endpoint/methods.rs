@@ -22,7 +22,7 @@ impl Endpoint {
         Self { methods: Methods::OfType(service), ..self }
     }
 
-    /// Asks for each type by the method of its [service](TypeRules::service_of), where the server has no aggregated one (ADS): what
+    /// Asks for each type by the method of its [service](xds_transport::TypeRules::service_of), where the server has no aggregated one (ADS): what
     /// would be one stream is one for each type that is asked for, on one connection. One that ends is opened again by itself, by a
     /// backoff of its own; all are when the last ends, or the connection, or once each has ended and none was answered. What is wanted
     /// of a type without a service, or of one that the server says twice to have no method for while it has others, is among an
