@@ -1,6 +1,5 @@
 //! An origin with a method for each type: the stream of one ends, and those of others go on.
 
-use std::fmt::Write as _;
 use std::time::Instant;
 
 use xds_transport::server::{self, Settings};
@@ -8,9 +7,9 @@ use xdstp_cache::{ResourceError, TypeUrl};
 use xdstp_client::upstream::Consumer as _;
 
 use crate::hops::{UpHop, Wire};
-use crate::messages::{Request, Response, describe_request, describe_response};
+use crate::messages::{Request, describe_request};
 use crate::network::Network;
-use crate::network::up::{SLOWEST, disconnected, may_refuse};
+use crate::network::up::{From, disconnected, may_refuse};
 use crate::world::Of;
 
 impl Network<'_> {
@@ -29,7 +28,7 @@ impl Network<'_> {
         let now = self.instant();
         let mut progress = self.notice(hop, now);
         progress |= self.ask_apart(hop, now)?;
-        progress |= self.answer_apart(hop, now)?;
+        progress |= self.answer_apart(hop)?;
         progress |= self.hear_apart(hop, now)?;
         Ok(progress)
     }
@@ -84,33 +83,12 @@ impl Network<'_> {
         Ok(progress)
     }
 
-    fn answer_apart(&mut self, hop: &mut UpHop, now: Instant) -> Result<bool, String> {
-        let (number, mut progress) = (hop.number(), false);
-        let silent = self.silent_until[number] > self.now;
-        let slow = self.slow_until[number] > self.now;
-        let (window, narrow) = (self.window(), self.world.setup.narrow);
-        let UpHop { far: Some(far), protocol, origin, group, .. } = hop else { return Ok(false) };
+    fn answer_apart(&mut self, hop: &mut UpHop) -> Result<bool, String> {
+        let UpHop { far: Some(far), protocol, origin, server, group, .. } = hop else { return Ok(false) };
+        let from = From { origin: *origin, server: *server, replica: far.replica, group: *group, protocol: *protocol };
+        let mut progress = false;
         for (server, wire) in far.apart.values_mut() {
-            let cache = self.origins.cache(*origin, far.replica, *group);
-            while let Some(message) = wire.up.receive(self.now) {
-                server.handle_message(now, message, cache).map_err(|error| error.to_string())?;
-                progress = true;
-            }
-            while !silent
-                && wire.down.has_room(window)
-                && let Some(transmit) = server.poll_transmit(now, cache).map_err(|error| error.to_string())?
-            {
-                let message = transmit.into_bytes();
-                if let Some(log) = &mut self.log {
-                    let response = describe_response(&Response::decode(*protocol, &message));
-                    let _ = writeln!(log, "{:>7} origin {number} -> {response}", self.now);
-                }
-                self.messages += 1;
-                let slowness = if slow { self.random.below(SLOWEST) } else { 0 };
-                let sent = wire.sent(self.now, narrow, message.len());
-                wire.down.send(sent + self.random.below(self.world.setup.latency) + slowness, "", message);
-                progress = true;
-            }
+            progress |= self.answer(from, server, wire)?;
         }
         Ok(progress)
     }

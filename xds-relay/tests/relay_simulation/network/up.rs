@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Instant;
 
+use xds_transport::Protocol;
 use xds_transport::server::{self, Settings};
 
 use xdstp_client::upstream::Consumer as _;
@@ -12,9 +13,10 @@ use crate::hops::{FarEnd, UpHop, Wire};
 use crate::messages::{Request, Response, describe_request, describe_response};
 use crate::network::Network;
 use crate::random::Random;
+use crate::world::ORIGINS;
 
 /// The longest that a slow answer is on its way, in ms.
-pub(super) const SLOWEST: u64 = 40_000;
+const SLOWEST: u64 = 40_000;
 /// The time between two of its bytes.
 const BYTE: u64 = 5000;
 
@@ -79,8 +81,6 @@ impl Network<'_> {
             return Ok(self.drive_apart(hop)? || progress);
         }
         let label = format!("{}.{}/{:?}", hop.origin, hop.server, hop.group);
-        let silent = self.silent_until[hop.number()] > self.now;
-        let slow = self.slow_until[hop.number()] > self.now;
         let UpHop { far: Some(far), machine, feed, protocol, .. } = hop else { return Ok(progress) };
         while !feed.has_more_commands()
             && let Some(message) = machine.poll_transmit(now)
@@ -91,29 +91,14 @@ impl Network<'_> {
             far.wire.up.send(self.arrival(), "", message);
             progress = true;
         }
-        let (window, narrow) = (self.window(), self.world.setup.narrow);
-        let cache = self.origins.cache(hop.origin, far.replica, hop.group);
-        while let Some(message) = far.wire.up.receive(self.now) {
-            far.server.handle_message(now, message, cache).map_err(|error| error.to_string())?;
-            progress = true;
-        }
-        while !silent
-            && far.wire.down.has_room(window)
-            && let Some(transmit) = far.server.poll_transmit(now, cache).map_err(|error| error.to_string())?
-        {
-            let message = transmit.into_bytes();
-            // What is said is only written down where it is read.
-            if let Some(log) = &mut self.log {
-                let response = describe_response(&Response::decode(*protocol, &message));
-                let _ = writeln!(log, "{:>7} origin {label} -> {response}", self.now);
-            }
-            self.messages += 1;
-            let slowness = if slow { self.random.below(SLOWEST) } else { 0 };
-            let sent = far.wire.sent(self.now, narrow, message.len());
-            let arrives = sent + self.random.below(self.world.setup.latency) + slowness;
-            far.wire.down.send(arrives, "", message);
-            progress = true;
-        }
+        let from = From {
+            origin: hop.origin,
+            server: hop.server,
+            replica: far.replica,
+            group: hop.group,
+            protocol: *protocol,
+        };
+        progress |= self.answer(from, &mut far.server, &mut far.wire)?;
         if hop.far.as_ref().is_some_and(|far| far.wire.down.next().is_some()) {
             hop.machine.received(now);
             hop.feed.received(now);
@@ -131,6 +116,49 @@ impl Network<'_> {
         }
         Ok(progress)
     }
+
+    /// The far end of a stream reads what has arrived, and says what it has to say.
+    pub(super) fn answer(&mut self, from: From, server: &mut server::Stream, wire: &mut Wire) -> Result<bool, String> {
+        let (now, mut progress) = (self.instant(), false);
+        let From { origin, server: of, replica, group, protocol } = from;
+        let number = origin + ORIGINS * of;
+        let silent = self.silent_until[number] > self.now;
+        let slow = self.slow_until[number] > self.now;
+        let (window, narrow) = (self.window(), self.world.setup.narrow);
+        let cache = self.origins.cache(origin, replica, group);
+        while let Some(message) = wire.up.receive(self.now) {
+            server.handle_message(now, message, cache).map_err(|error| error.to_string())?;
+            progress = true;
+        }
+        while !silent
+            && wire.down.has_room(window)
+            && let Some(transmit) = server.poll_transmit(now, cache).map_err(|error| error.to_string())?
+        {
+            let message = transmit.into_bytes();
+            // What is said is only written down where it is read.
+            if let Some(log) = &mut self.log {
+                let response = describe_response(&Response::decode(protocol, &message));
+                let _ = writeln!(log, "{:>7} origin {origin}.{of}/{group:?} -> {response}", self.now);
+            }
+            self.messages += 1;
+            let slowness = if slow { self.random.below(SLOWEST) } else { 0 };
+            let sent = wire.sent(self.now, narrow, message.len());
+            let arrives = sent + self.random.below(self.world.setup.latency) + slowness;
+            wire.down.send(arrives, "", message);
+            progress = true;
+        }
+        Ok(progress)
+    }
+}
+
+/// Who is at the far end of a stream, and what it speaks.
+#[derive(Clone, Copy)]
+pub(super) struct From {
+    pub(super) origin: usize,
+    pub(super) server: usize,
+    pub(super) replica: usize,
+    pub(super) group: Option<usize>,
+    pub(super) protocol: Protocol,
 }
 
 /// The relay notices that a stream to an origin is over, or that none can be made.
