@@ -3,22 +3,19 @@
 
 mod question;
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use axum::body::Body;
 use axum::response::Response;
-use bytes::Bytes;
 use http::request::Parts;
-use http_body::{Frame, SizeHint};
 use tonic::Status;
 use xds_transport::server::ProtocolError;
 use xdstp_client::federation::Share;
 
 use self::question::{Counting, Question};
 use crate::client_rules::{ClientRules, Shown, Under, peer};
+use crate::kept_body::KeptBody;
 use crate::metrics::AUDIT;
 use crate::relay_core::{ClientUse, RelayCore, line};
 
@@ -33,12 +30,6 @@ pub(crate) struct Beside {
 pub(crate) struct Counted {
     client: ClientUse,
     _place: Share,
-}
-
-/// An answer that counts until it is over.
-struct Held {
-    body: Body,
-    _counted: Counted,
 }
 
 impl Beside {
@@ -106,23 +97,6 @@ impl Counted {
 
     /// Has it count until the answer is over.
     pub(crate) fn until_over(self, answer: Response) -> Response {
-        answer.map(|body| Body::new(Held { body, _counted: self }))
-    }
-}
-
-impl http_body::Body for Held {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        answer.map(|body| Body::new(KeptBody::new(body, self)))
     }
 }

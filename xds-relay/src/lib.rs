@@ -40,6 +40,7 @@ pub mod followed_server;
 mod health;
 mod hex;
 mod incoming;
+mod kept_body;
 #[cfg(feature = "file-origin")]
 mod keyed_origin;
 #[cfg(feature = "file-origin")]

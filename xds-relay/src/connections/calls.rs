@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
 use bytes::Bytes;
 use http::{Extensions, Request, Response};
 use http_body::{Frame, SizeHint};
@@ -18,6 +17,7 @@ use tokio::time::sleep;
 use tower_service::Service;
 
 use crate::claim::Claim;
+use crate::kept_body::KeptBody;
 use crate::seats::Place;
 
 /// How many calls are open on all connections.
@@ -39,7 +39,7 @@ pub(super) struct Calls {
 }
 
 /// An open call.
-struct Call {
+pub(super) struct Call {
     calls: Arc<Calls>,
     claim: Claim,
 }
@@ -60,10 +60,7 @@ struct Asked<B> {
 }
 
 /// The answer to a call, which is open as long as this is there.
-pub(super) struct Answer {
-    body: Body,
-    _call: Call,
-}
+pub(super) type Answer = KeptBody<Call>;
 
 impl Calls {
     pub(super) fn new(at_most: u32, limited: Limited, all: OpenCalls, place: Place) -> Arc<Self> {
@@ -127,7 +124,7 @@ where
         let call = self.calls.begin();
         request.extensions_mut().insert(call.claim.clone());
         let answering = self.router.call(request.map(|body| Asked::of(body, &call.claim)));
-        Box::pin(async move { Ok(answering.await?.map(|body| Answer { body, _call: call })) })
+        Box::pin(async move { Ok(answering.await?.map(|body| KeptBody::new(body, call))) })
     }
 }
 
@@ -161,23 +158,6 @@ impl<B: http_body::Body<Data = Bytes> + Unpin> http_body::Body for Asked<B> {
             self.has_asked();
         }
         Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl http_body::Body for Answer {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {
